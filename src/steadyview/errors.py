@@ -1,0 +1,127 @@
+"""The exception tree. Every error says what, why and what to do.
+
+    SteadyviewError
+    ├── DefiniteError            trying again cannot help
+    │   ├── ConfigError              steadyview.toml, an environment variable or an argument is wrong
+    │   ├── ViewRefused              the view's SQL cannot be maintained; carries reason code and place
+    │   ├── ViewStopped              a view met a run-time error at a cn and stands just before it
+    │   ├── SourceRefused            a source lacks a right, a setting or a table we need
+    │   ├── ChangesLost              a source no longer keeps changes we have not captured
+    │   ├── ColumnLost               a column was dropped, retyped, or holds a value we cannot keep exactly
+    │   ├── WarehouseHeld            another process holds the warehouse's lease
+    │   ├── OutsideRetention         the state asked for is not kept (any more, or yet)
+    │   └── StorageDamaged           a file of the warehouse is missing, foreign or unreadable
+    └── TransientError           the same call may succeed later
+        ├── SourceUnavailable        a source does not answer
+        └── StorageUnavailable       the warehouse's disk is full or does not answer
+
+Messages are three parts: the fact (lower case, names in double quotes), an optional detail, an
+optional hint (the command to run). None of the three ever holds a credential.
+"""
+
+from __future__ import annotations
+
+
+class SteadyviewError(Exception):
+    """Root of everything this package raises on purpose."""
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.detail:
+            lines.append(f"detail: {self.detail}")
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class DefiniteError(SteadyviewError):
+    """Trying again cannot help: somebody has to change something first."""
+
+
+class TransientError(SteadyviewError):
+    """The same call may succeed later, unchanged."""
+
+
+class ConfigError(DefiniteError):
+    """The project file, an environment variable or an argument is wrong."""
+
+
+class ViewRefused(DefiniteError):
+    """The view's SQL cannot be maintained incrementally.
+
+    `code` is one of `steadyview.views.reasons`; `line` and `column` (1-based) point into the view's
+    file where the refused construct starts.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.code = code
+        self.line = line
+        self.column = column
+
+
+class ViewStopped(DefiniteError):
+    """A view met a run-time error at one cn; its last good state is the cn before."""
+
+
+class SourceRefused(DefiniteError):
+    """A source lacks a right, a setting or a table that capture or answers need."""
+
+
+class ChangesLost(DefiniteError):
+    """A source no longer keeps changes that were not captured yet (a lost slot, a pruned log)."""
+
+
+class ColumnLost(DefiniteError):
+    """A column was dropped or retyped at its source, or holds a value that cannot be kept exactly.
+
+    `relation` is the relation's display name, `column` the column's name at the source.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        relation: str,
+        column: str,
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.relation = relation
+        self.column = column
+
+
+class WarehouseHeld(DefiniteError):
+    """Another process holds the lease of this warehouse."""
+
+
+class OutsideRetention(DefiniteError):
+    """The state asked for lies before the oldest or after the newest that is kept."""
+
+
+class StorageDamaged(DefiniteError):
+    """A file of the warehouse is missing, unreadable, or of a kind we would misread."""
+
+
+class SourceUnavailable(TransientError):
+    """A source does not answer (down, network, too many connections)."""
+
+
+class StorageUnavailable(TransientError):
+    """The warehouse's disk is full or does not answer."""
