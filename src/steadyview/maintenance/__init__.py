@@ -1,0 +1,12 @@
+"""Maintenance algorithms, each a state machine without I/O (law 2).
+
+Belongs here: what to ask, in which order, and how answers and logged changes combine.
+Does not belong here: how a relation is stored, asked for or joined; a clock; a thread.
+Law: events in (the batch is open, an answer arrived), actions out (ask, record); data is opaque and
+worked on only through `RelationAlgebra`.
+"""
+
+from steadyview.maintenance.batched_sweep import Ask, BatchedSweep, Record
+from steadyview.maintenance.relation_algebra import RelationAlgebra
+
+__all__ = ["Ask", "BatchedSweep", "Record", "RelationAlgebra"]
