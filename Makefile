@@ -1,0 +1,48 @@
+# Every chore. `make help` lists them.
+# One environment, .venv, made when first needed; a stamp per extra says what is installed in it.
+
+PYTHON ?= python3
+PY     := .venv/bin/python
+SHELL  := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint format docs bench bench-smoke clean prerequisites
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/.installed-demo ## A small shop on PostgreSQL and SQLite, kept in three views for 40 seconds, then verified
+	@$(PY) -m examples.demo
+
+test: .venv/.installed-dev ## All tests (real servers, real Spark)
+	@$(PY) -m pytest -q --durations=15 $(ARGS)
+
+lint: .venv/.installed-dev ## ruff, mypy --strict on the pure rooms, import-linter for the staircase of rooms
+	@.venv/bin/ruff check .
+	@$(PY) -m mypy
+	@PYTHONPATH=src .venv/bin/lint-imports
+
+format: .venv/.installed-dev ## Let ruff sort imports and fix what it can
+	@.venv/bin/ruff check --fix .
+
+docs: .venv/.installed-dev ## Check the docs: links, commands, toml and SQL snippets, doctests
+	@$(PY) -m pytest -q tests/test_docs.py
+
+bench: .venv/.installed-bench ## The speed table (under 10 minutes); writes docs/results/
+	@$(PY) -m benchmarks
+
+bench-smoke: .venv/.installed-bench ## The same on very little data (under a minute)
+	@$(PY) -m benchmarks --smoke
+
+clean: ## Remove the environment, caches and the demo's project
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist demo-project spark-warehouse
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Looked at before every target that runs something: a missing Java is told before anything is installed.
+prerequisites:
+	@sh scripts/java_check.sh
+	@sh scripts/python_check.sh "$(PYTHON)"
+
+.venv/.installed-%: pyproject.toml | prerequisites
+	@sh scripts/install.sh "$(PYTHON)" "$*"
+	@touch "$@"
