@@ -1,0 +1,280 @@
+"""A project folder: `steadyview.toml` and `views/*.sql`, read and checked before anything starts.
+
+Claim: what `load_project` returns is complete and of the right kinds (every `${NAME}` filled in,
+every path absolute, every name an identifier), so that nothing later asks "is this key there?".
+Assumes: nobody edits the folder while it is read.
+Not promised: that a source can be reached or a view maintained; `steadyview check` says that.
+Secrets: settings of sources and of Spark never show in a `repr` or in an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from steadyview.errors import ConfigError
+
+FILE_NAME = "steadyview.toml"
+DEFAULT_RETENTION = timedelta(days=7)
+
+_SECTIONS = ("project", "spark", "sources")
+_PROJECT_KEYS = ("name", "warehouse", "retention")
+# Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
+_SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "postgresql": (("type", "url", "tables"), ()),
+    "sqlite": (("type", "path", "tables"), ()),
+}
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_DURATION = re.compile(r"(\d+)\s*(minute|hour|day|week)s?")
+
+
+@dataclass(frozen=True)
+class ViewFile:
+    """One file of `views/`: its name without `.sql` names the view."""
+
+    name: str
+    path: Path
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Project:
+    """One project, checked. `sources` maps a source's name to its settings, `type` among them.
+
+    `warehouse` and every source's `path` are absolute. Settings are left out of `repr`.
+    """
+
+    root: Path
+    name: str
+    warehouse: Path
+    spark: Mapping[str, str] = field(repr=False)
+    sources: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    retention: timedelta
+    views: tuple[ViewFile, ...]
+
+
+def load_project(directory: str | Path, environment: Mapping[str, str] = os.environ) -> Project:
+    """The project in `directory`; ConfigError names file, key and remedy of the first fault."""
+    root = Path(directory).expanduser().absolute()
+    file = root / FILE_NAME
+    data = _read_toml(file)
+    _refuse_unknown(data, _SECTIONS, "section", str(file))
+    project = _section(data, "project", file)
+    _refuse_unknown(project, _PROJECT_KEYS, "key", f"[project] of {file}")
+    return Project(
+        root=root,
+        name=_identifier(_text(project, "name", "project", file), "project name", file),
+        warehouse=_warehouse(root, project, file),
+        spark=_spark_settings(_section(data, "spark", file), file),
+        sources=_sources(_section(data, "sources", file), file, environment),
+        retention=_retention(project, file),
+        views=_view_files(root / "views"),
+    )
+
+
+def parse_duration(text: str) -> timedelta:
+    """A positive whole number of minutes, hours, days or weeks; ValueError for anything else.
+
+    >>> parse_duration("12 hours")
+    datetime.timedelta(seconds=43200)
+    """
+    match = _DURATION.fullmatch(text.strip().lower())
+    if not match or int(match[1]) == 0:
+        raise ValueError(text)
+    return timedelta(**{f"{match[2]}s": int(match[1])})
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(
+            f'there is no project in "{file.parent}"',
+            detail=f'"{FILE_NAME}" was not found there',
+            hint=f"run: steadyview init {file.parent}   (or name a project: --project DIR)",
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f'"{file}" is not valid TOML', detail=str(error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f'"{file}" cannot be read', detail=str(error)) from None
+
+
+def _section(data: Mapping[str, Any], name: str, file: Path) -> dict[str, Any]:
+    section = data.get(name, {})
+    if not isinstance(section, dict):
+        raise ConfigError(f'"{name}" must be a section, [{name}], in {file}')
+    return section
+
+
+def _refuse_unknown(given: Iterable[str], known: Iterable[str], kind: str, where: str) -> None:
+    known = tuple(known)
+    for key in given:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f'did you mean "{close[0]}"?' if close else None
+            detail = f"known here: {', '.join(known)}"
+            raise ConfigError(f'unknown {kind} "{key}" in {where}', detail=detail, hint=hint)
+
+
+def _text(section: Mapping[str, Any], key: str, title: str, file: Path) -> str:
+    if key not in section:
+        raise ConfigError(f'[{title}] of {file} lacks "{key}"')
+    value = section[key]
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f'"{key}" in [{title}] of {file} must be a text that is not empty')
+    return value
+
+
+def _identifier(name: str, kind: str, file: Path) -> str:
+    if not _IDENTIFIER.fullmatch(name):
+        raise ConfigError(
+            f'"{name}" cannot be a {kind} in {file}',
+            detail="a name is letters a-z, digits and underscores, and does not start with a digit",
+        )
+    return name
+
+
+def _warehouse(root: Path, project: Mapping[str, Any], file: Path) -> Path:
+    if "warehouse" not in project:
+        return root / "warehouse"
+    folder = _text(project, "warehouse", "project", file)
+    if "://" in folder:
+        raise ConfigError(
+            f'"warehouse" in [project] of {file} must be a local folder, not a URI: "{folder}"'
+        )
+    return root / Path(folder).expanduser()
+
+
+def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
+    if "retention" not in project:
+        return DEFAULT_RETENTION
+    text = _text(project, "retention", "project", file)
+    try:
+        return parse_duration(text)
+    except (ValueError, OverflowError):
+        raise ConfigError(
+            f'"retention" in [project] of {file} is not a duration: "{text}"',
+            hint='write a whole number of minutes, hours, days or weeks: retention = "7 days"',
+        ) from None
+
+
+def _spark_settings(section: Mapping[str, Any], file: Path) -> dict[str, str]:
+    return {key: _spark_value(key, value, file) for key, value in _flattened(section)}
+
+
+def _flattened(section: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    # spark.master = "..." without quotes is TOML for nested tables; the setting's name is the path.
+    for key, value in section.items():
+        if isinstance(value, dict):
+            yield from _flattened(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _spark_value(key: str, value: Any, file: Path) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ConfigError(f'"{key}" in [spark] of {file} must be a text, a number or true/false')
+
+
+def _sources(
+    section: Mapping[str, Any], file: Path, environment: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    seen: dict[str, str] = {}
+    for name in section:
+        _identifier(name, "source name", file)
+        # Spark does not tell upper from lower case in names.
+        if other := seen.get(name.lower()):
+            raise ConfigError(f'sources "{other}" and "{name}" in {file} differ only in case')
+        seen[name.lower()] = name
+    return {name: _source(name, section[name], file, environment) for name in section}
+
+
+def _source(
+    name: str, given: Any, file: Path, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    title = f"sources.{name}"
+    if not isinstance(given, dict):
+        raise ConfigError(f'"{name}" must be a section, [{title}], in {file}')
+    family = _family(_text(given, "type", title, file), title, file)
+    required, optional = _SOURCE_KEYS[family]
+    _refuse_unknown(given, required + optional, "key", f"[{title}] of {file}")
+    settings = {key: _filled(value, key, title, file, environment) for key, value in given.items()}
+    for key in required:
+        if key != "tables":
+            _text(settings, key, title, file)
+    _check_tables(settings.get("tables"), title, file)
+    if "path" in settings:
+        settings["path"] = str(file.parent / Path(settings["path"]).expanduser())
+    return settings
+
+
+def _family(given: str, title: str, file: Path) -> str:
+    if given not in _SOURCE_KEYS:
+        close = difflib.get_close_matches(given, _SOURCE_KEYS, n=1, cutoff=0.5)
+        raise ConfigError(
+            f'"type" in [{title}] of {file} is not a kind of source we know: "{given}"',
+            detail=f"known: {', '.join(_SOURCE_KEYS)}",
+            hint=f'did you mean "{close[0]}"?' if close else None,
+        )
+    return given
+
+
+def _check_tables(tables: Any, title: str, file: Path) -> None:
+    texts = isinstance(tables, list) and all(isinstance(t, str) and t.strip() for t in tables)
+    if not tables or not texts:
+        raise ConfigError(
+            f'[{title}] of {file} must list the tables to watch',
+            hint='for example: tables = ["orders", "order_lines"]',
+        )
+    if len(set(tables)) < len(tables):
+        raise ConfigError(f'"tables" in [{title}] of {file} names a table twice')
+
+
+def _filled(
+    value: Any, key: str, title: str, file: Path, environment: Mapping[str, str]
+) -> Any:
+    """The value with every `${NAME}` replaced once; what a variable holds is not looked at."""
+    if isinstance(value, list):
+        return [_filled(item, key, title, file, environment) for item in value]
+    if not isinstance(value, str):
+        return value
+
+    def fill(match: re.Match[str]) -> str:
+        variable = match[1]
+        if variable not in environment:
+            raise ConfigError(
+                f'environment variable "{variable}" is not set',
+                detail=f'"{key}" in [{title}] of {file} uses it',
+                hint=f"run: export {variable}=...",
+            )
+        return environment[variable]
+
+    return _VARIABLE.sub(fill, value)
+
+
+def _view_files(folder: Path) -> tuple[ViewFile, ...]:
+    views: dict[str, ViewFile] = {}
+    for path in sorted(folder.rglob("*.sql")):
+        name = _identifier(path.stem, "view name", path)
+        if other := views.get(name.lower()):
+            raise ConfigError(f'two files define view "{name}"', detail=f"{other.path}, {path}")
+        views[name.lower()] = ViewFile(name, path, _sql_text(path))
+    return tuple(views.values())
+
+
+def _sql_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f'"{path}" cannot be read', detail=str(error)) from None
