@@ -1,0 +1,43 @@
+"""Named places, one after every durable step, at which a test may kill the process.
+
+`STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
+cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
+crash point costs one dictionary lookup. `CRASH_POINTS` names them all, in the order in which a batch
+passes them, so that a test can loop over them; an unknown name is refused, so that none is missed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+
+VARIABLE = "STEADYVIEW_CRASH_AT"
+
+CRASH_POINTS = (
+    "log-file-written",
+    "log-committed",
+    "admitted",
+    "answers-stored",
+    "delta-written",
+    "delta-committed",
+    "base-written",
+    "base-committed",
+    "published",
+    "acknowledged",
+)
+
+_reached: Counter[str] = Counter()
+
+
+def crash_point(name: str) -> None:
+    """Kill this process here if the environment asks for it; otherwise nothing."""
+    if name not in CRASH_POINTS:
+        raise ValueError(f'unknown crash point "{name}"')
+    wanted = os.environ.get(VARIABLE)
+    if not wanted:
+        return
+    _reached[name] += 1
+    place, _, time = wanted.partition(":")
+    if place == name and _reached[name] == int(time or 1):
+        os.kill(os.getpid(), signal.SIGKILL)

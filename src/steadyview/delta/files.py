@@ -1,0 +1,122 @@
+"""The files of a table: what a commit adds, what a version lists.
+
+Relative paths hold only `A-Z a-z 0-9 . _ = -` and slashes: Delta percent-encodes everything else, and
+readers disagree on who decodes it. Where the table itself lies is free (spaces, non-ASCII letters).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from steadyview.delta.failures import damaged, told
+from steadyview.errors import StorageDamaged
+
+Ranges = Mapping[str, tuple[int, int]]
+"""Smallest and largest value per bigint column, for leaving out files that cannot matter."""
+
+_SAFE = re.compile(r"[A-Za-z0-9._=/-]+")
+
+
+@dataclass(frozen=True)
+class AddedFile:
+    """A Parquet file to be added: path relative to the table's root, size in bytes, rows, ranges."""
+
+    path: str
+    size: int
+    rows: int
+    ranges: Ranges = field(default_factory=dict)
+
+    def stats(self) -> str:
+        """Delta's statistics as JSON."""
+        return json.dumps(
+            {
+                "numRecords": self.rows,
+                "minValues": {c: low for c, (low, _) in self.ranges.items()},
+                "maxValues": {c: high for c, (_, high) in self.ranges.items()},
+                "nullCount": dict.fromkeys(self.ranges, 0),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file that a version of the table lists. `path` is absolute and unescaped."""
+
+    path: str
+    relative: str
+    size: int
+    rows: int
+    ranges: Ranges
+
+    def may_hold(self, column: str, low: int, high: int) -> bool:
+        """False only if no row has `column` within [low, high]; True where nothing is known."""
+        if column not in self.ranges:
+            return True
+        smallest, largest = self.ranges[column]
+        return smallest <= high and largest >= low
+
+
+def check_addable(root: Path, file: AddedFile) -> None:
+    """Refuse a file that is not there, is not the one described, or has an unsafe name."""
+    if not _SAFE.fullmatch(file.path):
+        raise ValueError(f'file name "{file.path}" is not safe in a Delta log')
+    path = root / file.path
+    if not path.is_file():
+        raise StorageDamaged(f'file "{path}" is missing', hint="the step that wrote it has to be redone")
+    found = path.stat().st_size
+    if found != file.size:
+        raise StorageDamaged(f'file "{path}" has {found} bytes, expected {file.size}')
+
+
+def entries(root: Path, actions: pa.Table) -> list[FileEntry]:
+    """What `get_add_actions` told, as values, in path order."""
+    ranges = _ranges(actions)
+    columns = (actions.column(c).to_pylist() for c in ("path", "size_bytes", "num_records"))
+    found = [
+        FileEntry(str(root / path), path, size, rows or 0, r)
+        for path, size, rows, r in zip(*columns, ranges, strict=True)
+    ]
+    return sorted(found, key=lambda e: e.relative)
+
+
+def collect(root: Path, folder: Path, ranges: Ranges | None = None) -> list[AddedFile]:
+    """The Parquet files that Spark finished writing below `folder` (also in sub-folders).
+
+    Requires Spark's `_SUCCESS`; rows come from the footers; files without rows are left out.
+    `ranges` is what the caller knows to hold for all of them.
+    """
+    if not (folder / "_SUCCESS").is_file():
+        raise StorageDamaged(f'folder "{folder}" is incomplete', detail="it has no file _SUCCESS")
+    found = (_described(root, path, ranges or {}) for path in sorted(folder.rglob("*.parquet")))
+    return [file for file in found if file.rows]
+
+
+def _described(root: Path, path: Path, ranges: Ranges) -> AddedFile:
+    with told(path):
+        try:
+            rows = pq.read_metadata(path).num_rows
+        except pa.ArrowInvalid as error:
+            raise damaged(path, "cannot be read", error) from error
+        return AddedFile(path.relative_to(root).as_posix(), path.stat().st_size, rows, ranges)
+
+
+def _ranges(actions: pa.Table) -> Iterable[dict[str, tuple[int, int]]]:
+    if "min" not in actions.column_names or "max" not in actions.column_names:
+        return [{} for _ in range(actions.num_rows)]
+    pairs = zip(actions.column("min").to_pylist(), actions.column("max").to_pylist(), strict=True)
+    return [_known(low, high) for low, high in pairs]
+
+
+def _known(low: dict[str, Any] | None, high: dict[str, Any] | None) -> dict[str, tuple[int, int]]:
+    lows, highs = low or {}, high or {}
+    return {
+        c: (v, highs[c]) for c, v in lows.items() if isinstance(v, int) and highs.get(c) is not None
+    }
