@@ -1,0 +1,55 @@
+"""The command line: one file per command, put together here."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from steadyview.cli import check, explain, history, init, query, run, source, status, verify
+
+app = typer.Typer(
+    name="steadyview",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("init")(init.command)
+app.command("check")(check.command)
+app.command("explain")(explain.command)
+app.command("run")(run.command)
+app.command("status")(status.command)
+app.command("query")(query.command)
+app.command("history")(history.command)
+app.command("verify")(verify.command)
+app.add_typer(source.app, name="source")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"steadyview {version('steadyview')}")
+        raise typer.Exit
+
+
+@app.callback()
+def steadyview(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Materialized views over several live databases, kept by Spark, consistent at every commit.
+
+    Start with: steadyview init shop && steadyview run --once --project shop
+    """
+
+
+def main() -> None:
+    """Run the command line with the process's arguments, and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    app()

@@ -1,0 +1,67 @@
+"""`steadyview check`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from steadyview.cli.opening import opened
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.reporting import ExitCode, reporting
+from steadyview.cli.tables import note, print_json, show, table
+
+_STYLES = {"incremental": "green", "recomputed": "yellow", "refused": "bold red"}
+
+
+def command(
+    project: ProjectOption = HERE, json: JsonOption = False, debug: DebugOption = False
+) -> None:
+    """Parse the views, connect to the sources; per view: incremental, recomputed or refused.
+
+    A refused view comes with a reason code (docs/reasons.md), its place in the file and a hint.
+    Exit code 1 if a view is refused.
+
+    [bold]Example[/]
+
+        steadyview check --project shop
+    """
+    with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        checks = warehouse.check()
+        if json:
+            print_json([_as_dict(check) for check in checks])
+        else:
+            _show(checks)
+        if any(check.verdict == "refused" for check in checks):
+            raise typer.Exit(ExitCode.ANSWER_IS_NO)
+
+
+def _show(checks: list[Any]) -> None:
+    if not checks:
+        note("there are no views yet: put SQL files into views/")
+        return
+    rows = [(c.name, Text(c.verdict, style=_STYLES[c.verdict]), c.code or "") for c in checks]
+    show(table(("view", "verdict", "reason"), _plain(rows)))
+    for check in checks:
+        if check.message:
+            show(_explained(check))
+
+
+def _plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [tuple(Text(v) if isinstance(v, str) else v for v in row) for row in rows]
+
+
+def _explained(check: Any) -> Text:
+    place = ":".join(str(part) for part in (check.path, check.line, check.column) if part)
+    text = Text.assemble((f"{place}: ", "bold"), f"{check.code}: {check.message}")
+    if check.hint:
+        text.append(f"\n  hint: {check.hint}")
+    return text
+
+
+def _as_dict(check: Any) -> dict[str, Any]:
+    facts = asdict(check)
+    return {key: str(value) if isinstance(value, Path) else value for key, value in facts.items()}

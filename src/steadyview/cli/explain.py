@@ -1,0 +1,32 @@
+"""`steadyview explain VIEW`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from steadyview.cli.opening import opened
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.reporting import reporting
+from steadyview.cli.tables import print_json
+
+
+def command(
+    view: Annotated[str, typer.Argument(metavar="VIEW", help="The view's name.")],
+    project: ProjectOption = HERE,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show how a view is maintained: relations, join order, lookups, algorithm, level.
+
+    [bold]Example[/]
+
+        steadyview explain revenue_by_region
+    """
+    with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        explanation = warehouse.explain(view)
+        if json:
+            print_json(explanation.to_dict())
+        else:
+            print(explanation.text)

@@ -1,0 +1,50 @@
+"""The options that many commands share, spelled and explained the same everywhere."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+HERE = Path()
+
+ProjectOption = Annotated[
+    Path,
+    typer.Option(
+        "--project",
+        metavar="DIR",
+        help="The project's folder; here if none.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Results (and errors) as JSON, for scripts.")
+]
+DebugOption = Annotated[
+    bool, typer.Option("--debug", help="Show the whole traceback of an error.")
+]
+
+
+def parse_at(text: str | None) -> int | datetime | None:
+    """A point in the warehouse's order: all digits are a cn, anything else an ISO time.
+
+    A time without a zone is UTC.
+
+    >>> parse_at("42")
+    42
+    >>> parse_at("2026-11-16T10:00").isoformat()
+    '2026-11-16T10:00:00+00:00'
+    """
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f'"{text}" is neither a commit number nor an ISO time such as 2026-11-16T10:00:00Z'
+        ) from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,0 +1,96 @@
+"""`steadyview query SQL`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from steadyview.cli.opening import opened
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, parse_at
+from steadyview.cli.reporting import reporting
+from steadyview.cli.tables import note, show, table
+from steadyview.cli.values import csv_field, iso_time, json_value
+from steadyview.errors import ConfigError
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+def command(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="Spark SQL over the project's views.")],
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="CN or TIME", help="A commit number or an ISO time (UTC if no zone)."),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="How rows are printed.")] = Format.table,
+    project: ProjectOption = HERE,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Ask the views, all of them at one common commit, the newest or any kept one.
+
+    Which commit that was is printed below the table, or on standard error for csv and json.
+
+    [bold]Examples[/]
+
+        steadyview query "SELECT * FROM revenue_by_region ORDER BY region"
+
+        steadyview query "SELECT COUNT(*) FROM order_details" --at 42
+
+        steadyview query "SELECT * FROM order_details" --at 2026-11-16T10:00:00Z --format csv
+    """
+    moment = parse_at(at)
+    shape = Format.json if json else format
+    with reporting(as_json=shape is Format.json, debug=debug), opened(project) as warehouse:
+        answer = warehouse.query_at(sql, moment)
+        rows = answer.frame.toArrow()
+        _PRINTERS[shape](rows)
+        line = f"as of cn {answer.cn}, {iso_time(answer.time)}"
+        if shape is Format.table:
+            print(line)
+        else:
+            note(line)
+
+
+def _print_table(rows: Any) -> None:
+    show(table(rows.column_names, _tuples(rows)))
+    print(f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'}")
+
+
+def _print_csv(rows: Any) -> None:
+    for record in (rows.column_names, *_tuples(rows)):
+        sys.stdout.write(",".join(map(csv_field, record)) + "\r\n")
+
+
+def _print_json(rows: Any) -> None:
+    names = rows.column_names
+    if len(set(names)) < len(names):
+        raise ConfigError(
+            "two columns of the answer have the same name, which a JSON object cannot have",
+            hint="name the columns: SELECT a.id AS a_id, b.id AS b_id ...",
+        )
+    separator = "[\n"
+    for record in _tuples(rows):
+        fields = dict(zip(names, map(json_value, record), strict=True))
+        sys.stdout.write(separator + json_module.dumps(fields, ensure_ascii=False, allow_nan=False))
+        separator = ",\n"
+    print("[]" if separator == "[\n" else "\n]")
+
+
+def _tuples(rows: Any) -> Iterator[tuple[Any, ...]]:
+    # Batch by batch: Python values of the whole answer at once would take many times its memory.
+    for batch in rows.to_batches():
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+_PRINTERS = {Format.table: _print_table, Format.csv: _print_csv, Format.json: _print_json}

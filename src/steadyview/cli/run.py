@@ -1,0 +1,60 @@
+"""`steadyview run`."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated, Any
+
+import typer
+
+from steadyview.cli.opening import opened
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.progress import json_lines, progress_display
+from steadyview.cli.reporting import reporting
+from steadyview.cli.stopping import stopped_by_signals
+from steadyview.cli.tables import print_json
+
+
+def command(
+    once: Annotated[
+        bool, typer.Option("--once", help="Process all that is committed by now, then exit.")
+    ] = False,
+    project: ProjectOption = HERE,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Capture changes and maintain every view, until Ctrl-C.
+
+    With --once: everything committed at any source before the command started is captured,
+    propagated and published, then it exits with code 0.
+
+    [bold]Examples[/]
+
+        steadyview run
+
+        steadyview run --once --json
+    """
+    with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        if once:
+            _run_once(warehouse, as_json=json)
+        else:
+            _run_until_stopped(warehouse, as_json=json)
+
+
+def _run_once(warehouse: Any, *, as_json: bool) -> None:
+    with progress_display() as progress:
+        summary = warehouse.run_once(progress)
+    if as_json:
+        print_json(summary.to_dict())
+        return
+    print(
+        f"cn {summary.cn}: {summary.transactions:,} transactions, {summary.changes:,} row changes,"
+        f" {summary.lookups:,} lookups in {summary.batches:,} batches, {summary.seconds:.1f} s"
+    )
+
+
+def _run_until_stopped(warehouse: Any, *, as_json: bool) -> None:
+    stop = threading.Event()
+    display = json_lines() if as_json else progress_display()
+    with stopped_by_signals(stop), display as progress:
+        warehouse.run(stop, progress)

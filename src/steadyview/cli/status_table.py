@@ -1,0 +1,92 @@
+"""A `Status` as a table for people, or as one line for a log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from steadyview.cli.tables import table
+from steadyview.cli.values import iso_time
+
+_GOOD = frozenset({"running", "ready", "current", "streaming", "idle", "ok"})
+
+
+def status_table(status: Any) -> Group:
+    """Headline, sources, views, and below them what is wrong with any of them."""
+    return Group(_headline(status), _sources(status), _views(status), *_errors(status))
+
+
+def status_line(status: Any) -> str:
+    """The same in one line, for where nobody watches.
+
+    Only what moves is told: the cn, each source's lag and each view's cn.
+    """
+    sources = ", ".join(f"{s.name} lag {_seconds(s.lag_seconds)}" for s in status.sources)
+    views = ", ".join(f"{v.name} cn {_known(v.cn)} ({v.state})" for v in status.views)
+    return f"cn {_known(status.cn)} | {sources or 'no sources'} | {views or 'no views'}"
+
+
+def _headline(status: Any) -> Text:
+    text = Text.assemble((status.project, "bold"), f"  cn {_known(status.cn)}")
+    if status.time is not None:
+        text.append(f"  {iso_time(status.time)}", style="dim")
+    holder = status.holder
+    if holder:
+        text.append("  held by " + ", ".join(f"{key} {value}" for key, value in holder.items()))
+    return text
+
+
+def _sources(status: Any) -> Any:
+    rows = [
+        (s.name, s.family, _state(s), _known(s.position), s.seq, Text(_seconds(s.lag_seconds)))
+        for s in status.sources
+    ]
+    return table(("source", "type", "state", "position", "transactions", "lag"), rows)
+
+
+def _views(status: Any) -> Any:
+    rows = [
+        (v.name, v.kind, v.level, _state(v), v.cn, Text(_seconds(v.age_seconds)), _rate(v))
+        for v in status.views
+    ]
+    return table(("view", "kind", "level", "state", "cn", "age", "changes/s"), rows)
+
+
+def _errors(status: Any) -> list[Text]:
+    return [
+        Text.assemble((f"{part.name}: ", "bold red"), str(part.error))
+        for part in (*status.sources, *status.views)
+        if part.error
+    ]
+
+
+def _state(part: Any) -> Text:
+    if part.error:
+        return Text(part.state, style="bold red")
+    return Text(part.state, style="green" if part.state in _GOOD else "yellow")
+
+
+def _rate(view: Any) -> Text:
+    rate = view.rows_per_second
+    return Text("-" if rate is None else f"{rate:,.0f}")
+
+
+def _seconds(seconds: float | None) -> str:
+    """A duration as a person says it.
+
+    >>> _seconds(0.25), _seconds(75), _seconds(7200), _seconds(None)
+    ('0.2 s', '75 s', '2 h', '-')
+    """
+    if seconds is None:
+        return "-"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+
+
+def _known(value: Any) -> str:
+    return "-" if value is None else str(value)

@@ -1,0 +1,70 @@
+"""`steadyview verify [VIEW...]`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from steadyview.cli.opening import opened
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.reporting import ExitCode, reporting
+from steadyview.cli.tables import print_json, show, table
+from steadyview.cli.values import json_value
+
+_HEADINGS = ("view", "cn", "verdict", "missing", "extra", "log rows used", "seconds")
+
+
+def command(
+    views: Annotated[
+        list[str] | None, typer.Argument(metavar="[VIEW]...", help="Which views; all if none.")
+    ] = None,
+    at: Annotated[
+        int | None, typer.Option(min=0, metavar="CN", help="At this commit instead of the newest.")
+    ] = None,
+    project: ProjectOption = HERE,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Recompute views from their SQL over the sources as of one commit, and compare row by row.
+
+    The sources are read anew and rolled back to that commit by the update log.
+    Exit code 1 if any view differs.
+
+    [bold]Examples[/]
+
+        steadyview verify
+
+        steadyview verify revenue_by_region --at 42
+    """
+    with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        verdicts = warehouse.verify(views or None, at)
+        if json:
+            print_json([asdict(verdict) for verdict in verdicts])
+        else:
+            show(table(_HEADINGS, map(_row, verdicts)), *_examples(verdicts))
+        if not all(verdict.equal for verdict in verdicts):
+            raise typer.Exit(ExitCode.ANSWER_IS_NO)
+
+
+def _row(verdict: Any) -> tuple[Any, ...]:
+    word = Text("equal", style="green") if verdict.equal else Text("differs", style="bold red")
+    return (
+        verdict.view,
+        verdict.cn,
+        word,
+        verdict.missing,
+        verdict.extra,
+        verdict.compensated,
+        Text(f"{verdict.seconds:.1f}"),
+    )
+
+
+def _examples(verdicts: list[Any]) -> list[Text]:
+    return [
+        Text(f"{verdict.view}: {json_value(example)}")
+        for verdict in verdicts
+        for example in verdict.examples
+    ]

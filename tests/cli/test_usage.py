@@ -1,0 +1,63 @@
+"""Arguments: what is refused before anything is opened, and what help says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from steadyview.cli.app import app
+from steadyview.cli.options import parse_at
+
+runner = CliRunner()
+COMMANDS = (
+    ["init"],
+    ["check"],
+    ["explain"],
+    ["run"],
+    ["status"],
+    ["query"],
+    ["history"],
+    ["verify"],
+    ["source", "list"],
+    ["source", "remove"],
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(command):
+    result = runner.invoke(app, [*command, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.stdout
+    assert f"steadyview {' '.join(command)}" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["query"], ["status", "--nope"], ["init"]])
+def test_wrong_usage_is_exit_code_2(arguments):
+    assert runner.invoke(app, arguments).exit_code == 2
+
+
+def test_a_moment_is_a_cn_or_a_time_and_a_time_without_zone_is_utc():
+    assert parse_at(None) is None
+    assert parse_at("17") == 17
+    assert parse_at("2026-01-02 03:04") == datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    assert parse_at("2026-01-02T03:04+02:00").utcoffset() == timedelta(hours=2)
+
+
+@pytest.mark.parametrize("text", ["-1", "yesterday", "1.5", "", "２"])
+def test_anything_else_is_no_moment(text):
+    with pytest.raises(typer.BadParameter):
+        parse_at(text)
+
+
+def test_help_does_not_wait_for_spark():
+    program = (
+        "import sys, steadyview.cli.app; "
+        "sys.exit('loaded' if {'pyspark', 'pyarrow', 'psycopg'} & set(sys.modules) else 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
