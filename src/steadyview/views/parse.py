@@ -1,0 +1,179 @@
+"""From a view's file to its SELECT, its name and its properties.
+
+Accepted are a bare SELECT (the file's name is the view's) and
+
+    CREATE [OR REPLACE] MATERIALIZED VIEW [IF NOT EXISTS] name
+    [TBLPROPERTIES ('key' = 'value', ...)] [COMMENT '...'] AS SELECT ...
+
+in Spark's lexical rules. The SELECT itself is kept as written, not one character changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from steadyview.views.source_text import SourceText, Token
+
+LEVELS = ("convergent", "weak", "strong", "complete")
+FALLBACKS = ("recompute", "refuse")
+_NAME = re.compile(r"\w{1,128}")
+_QUERY_STARTS = {"SELECT", "WITH", "(", "FROM", "VALUES", "TABLE"}
+
+
+@dataclass(frozen=True)
+class ViewText:
+    """A view as its file has it.
+
+    `select` is the exact text of the query, which starts at `line` and `column` of the file.
+    """
+
+    name: str
+    select: str
+    line: int = 1
+    column: int = 1
+    level: str = "complete"
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fallback(self) -> str:
+        """What to do when the view is refused: 'recompute' or 'refuse' (the default)."""
+        return self.properties.get("steadyview.fallback", "refuse")
+
+    def source(self) -> SourceText:
+        """The SELECT's tokens, with places in the file."""
+        return SourceText(self.select, view=self.name, line=self.line, column=self.column)
+
+
+def parse_view(file_name_stem: str, text: str) -> ViewText:
+    """The view in a file; ViewRefused if the file holds anything but one view.
+
+    >>> parse_view("v", "CREATE MATERIALIZED VIEW w AS SELECT 1 AS a;").select
+    'SELECT 1 AS a'
+    """
+    return _Reader(SourceText(text, view=file_name_stem)).view()
+
+
+class _Reader:
+    """Reads one file's tokens from left to right."""
+
+    def __init__(self, source: SourceText) -> None:
+        self._source = source
+        self._at = 0
+
+    def view(self) -> ViewText:
+        stop = self._one_statement()
+        name, properties = self._source.view, {}
+        if self._source.word(0) == "CREATE":
+            name = self._created_name()
+            properties = self._clauses()
+        if _NAME.fullmatch(name) is None:
+            raise self._refused("VIEW_NAME", f'cannot have the name "{name}"')
+        if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
+            raise self._refused("NOT_A_VIEW", "holds no SELECT here")
+        start = self._source.offset(self._at)
+        line, column = self._source.place(start)
+        select = self._source.text[start : self._source.tokens[stop - 1].stop]
+        level = properties.get("steadyview.level", "complete")
+        return ViewText(name, select, line, column, level, properties)
+
+    def _one_statement(self) -> int:
+        tokens = self._source.tokens
+        stop = len(tokens)
+        while stop and tokens[stop - 1].word == ";":
+            stop -= 1
+        if not stop:
+            raise self._refused("NOT_A_VIEW", "is empty")
+        for i, token in enumerate(tokens[:stop]):
+            if token.word == ";":
+                raise self._source.refuse_at("SEVERAL_STATEMENTS", i + 1, "has a second statement")
+        return stop
+
+    def _created_name(self) -> str:
+        self._expect("CREATE")
+        if self._take("OR"):
+            self._expect("REPLACE")
+        self._expect("MATERIALIZED")
+        self._expect("VIEW")
+        if self._take("IF"):
+            self._expect("NOT")
+            self._expect("EXISTS")
+        token = self._next()
+        if self._source.word(self._at) == "." or not token.name:
+            self._at -= 1
+            raise self._refused("VIEW_NAME", "is not created under one plain name")
+        return token.name
+
+    def _clauses(self) -> dict[str, str]:
+        properties: dict[str, str] = {}
+        while not self._take("AS"):
+            if self._take("TBLPROPERTIES"):
+                properties |= self._properties()
+            elif self._take("COMMENT"):
+                self._string()
+            else:
+                raise self._refused("NOT_A_VIEW", f'has "{self._shown()}" where AS was expected')
+        return properties
+
+    def _properties(self) -> dict[str, str]:
+        properties: dict[str, str] = {}
+        self._expect("(")
+        while True:
+            start = self._at
+            key = self._key()
+            self._take("=")
+            value = self._string()
+            self._check_property(start, key, value)
+            properties[key] = value
+            if self._take(")"):
+                return properties
+            self._expect(",")
+
+    def _key(self) -> str:
+        if self._at < len(self._source.tokens) and self._source.tokens[self._at].value is not None:
+            return self._string()
+        parts = [self._next().name]
+        while self._take("."):
+            parts.append(self._next().name)
+        return ".".join(parts)
+
+    def _check_property(self, at: int, key: str, value: str) -> None:
+        refuse = self._source.refuse_at
+        if key == "steadyview.level":
+            if value not in LEVELS:
+                raise refuse("UNKNOWN_LEVEL", at, f'asks for the unknown level "{value}"')
+        elif key == "steadyview.fallback":
+            if value not in FALLBACKS:
+                raise refuse("UNKNOWN_FALLBACK", at, f'asks for the unknown fallback "{value}"')
+        elif key.lower().startswith("steadyview."):
+            raise refuse("UNKNOWN_PROPERTY", at, f'has the unknown property "{key}"')
+
+    def _string(self) -> str:
+        token = self._next()
+        if token.value is None:
+            self._at -= 1
+            raise self._refused("NOT_A_VIEW", f'has "{self._shown()}" where a text was expected')
+        return token.value
+
+    def _next(self) -> Token:
+        if self._at >= len(self._source.tokens):
+            raise self._refused("NOT_A_VIEW", "ends too early")
+        self._at += 1
+        return self._source.tokens[self._at - 1]
+
+    def _take(self, word: str) -> bool:
+        found = self._source.word(self._at) == word
+        self._at += found
+        return found
+
+    def _expect(self, word: str) -> None:
+        if not self._take(word):
+            raise self._refused("NOT_A_VIEW", f'has "{self._shown()}" where {word} was expected')
+
+    def _shown(self) -> str:
+        tokens = self._source.tokens
+        return tokens[self._at].raw if self._at < len(tokens) else "the end"
+
+    def _refused(self, code: str, fact: str) -> Exception:
+        return self._source.refuse_at(code, self._at, fact)
