@@ -1,0 +1,193 @@
+"""The relation algebra on Spark: every operation adds to one SQL text, nothing runs before the end.
+
+A partner is a list of rows with the interval of cns in which they hold, `(row, _n, _from, _to)`:
+
+    answer row                      +1         for all t
+    log row at s, reflected         -_count    for t < s       (taken back before it happened)
+    log row at s, not reflected     +_count    for t >= s      (added from when it happened)
+
+and is joined on `_from <= t AND t < _to`. Summed over equal rows this is R_v(t) exactly. Where one
+join value has many log rows, or where every joined row must really have existed (`careful`), equal
+rows are first consolidated by a running sum into versions, whose intervals do not overlap: the join
+of a hot row then stays linear and no cancelling pair is ever evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from steadyview.changes import RelationName, arrow_type
+from steadyview.engine.tagged_log import TaggedLog, read_column
+from steadyview.views.definition import Occurrence
+
+FOREVER = "9223372036854775807L"
+HOT = 32
+"""Above so many log rows per join value a partner is consolidated."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A stored answer: a temporary view over its files, which hold `c{i}` columns."""
+
+    view: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Partner:
+    """A relation at every time of the batch: the text of a subquery, and the files behind it."""
+
+    sql: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Joined rows: a FROM text, the product of counts, the tag, and the files that seeded it."""
+
+    source: str
+    count: str
+    tag: str
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The bag sum of complete partials."""
+
+    terms: tuple[Partial, ...]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Distinct values to look up."""
+
+    values: pa.Array
+
+
+Handle = Answer | Partner | Partial | Sum | Keys
+
+
+@dataclass(frozen=True)
+class Window:
+    """The cns (after, upto] that a sweep covers."""
+
+    after: int
+    upto: int
+
+
+class SparkAlgebra:
+    """`RelationAlgebra` over the tagged logs of one batch. Implements `maintenance.RelationAlgebra`."""
+
+    def __init__(
+        self, logs: Mapping[RelationName, TaggedLog], window: Window, *, careful: bool = False
+    ) -> None:
+        self._logs = logs
+        self._window = window
+        self._careful = careful
+
+    def narrowed(self, upto: int) -> SparkAlgebra:
+        """The same for a shorter window, every evaluated row one that really existed."""
+        return SparkAlgebra(self._logs, replace(self._window, upto=upto), careful=True)
+
+    def seed(self, occurrence: Occurrence, conditions: Sequence[str]) -> Partial:
+        log = self._logs[occurrence.relation.name]
+        where = [f"_cn > {self._window.after}", f"_cn <= {self._window.upto}"]
+        where += [f"({c})" for c in (occurrence.filter, *conditions) if c]
+        name = occurrence.name
+        rows = _select(occurrence, "CAST(_count AS BIGINT) AS _n, _cn AS _k")
+        source = f"({rows} FROM {log.view} {name} WHERE {' AND '.join(where)}) {name}"
+        return Partial(source, f"{name}._n", f"{name}._k", log.paths)
+
+    def state(self, occurrence: Occurrence, partner: Partner, conditions: Sequence[str]) -> Partial:
+        """R(b) itself as a partial, tagged with b: where a first state starts."""
+        upto, name = self._window.upto, occurrence.name
+        where = [f"_from <= {upto}", f"{upto} < _to", *(f"({c})" for c in conditions)]
+        rows = _select(occurrence, "_n")
+        source = f"({rows} FROM {partner.sql} {name} WHERE {' AND '.join(where)}) {name}"
+        return Partial(source, f"{name}._n", f"{upto}L")
+
+    def partner(self, occurrence: Occurrence, answer: Answer, hot_column: int | None = None) -> Partner:
+        log = self._logs.get(occurrence.relation.name)
+        paths = answer.paths + (log.paths if log else ())
+        if log is None or not log.rows:
+            return Partner(f"({self._answer_rows(occurrence, answer)})", paths)
+        hot = hot_column is not None and log.hottest(hot_column) > HOT
+        text = self._versions if self._careful or hot else self._intervals
+        return Partner(f"({text(occurrence, answer, log)})", paths)
+
+    def keys(self, handles: Sequence[Partner | Partial], occurrence: Occurrence, column: int) -> Keys:
+        paths = dict.fromkeys(p for h in handles for p in h.paths)
+        values = read_column(list(paths), column)
+        distinct = pc.unique(values).drop_null()
+        wanted = arrow_type(occurrence.relation.columns[column].type)
+        return Keys(distinct.cast(wanted))
+
+    def extend(
+        self,
+        partial: Partial,
+        occurrence: Occurrence,
+        partner: Partner,
+        conditions: Sequence[str],
+        *,
+        own: bool,
+    ) -> Partial:
+        name = occurrence.name
+        time = partial.tag if own else f"{partial.tag} - 1"
+        on = [f"({c})" for c in conditions]
+        on += [f"{name}._from <= {time}", f"{time} < {name}._to"]
+        source = f"{partial.source}\n  JOIN {partner.sql} {name} ON {' AND '.join(on)}"
+        return Partial(source, f"{partial.count} * {name}._n", partial.tag)
+
+    def add(self, partials: Sequence[Partial]) -> Sum:
+        return Sum(tuple(partials))
+
+    def _answer_rows(self, occurrence: Occurrence, answer: Answer) -> str:
+        rows = _select(occurrence, f"1L AS _n, 0L AS _from, {FOREVER} AS _to")
+        return f"{rows} FROM {answer.view} {occurrence.name}{_where(occurrence)}"
+
+    def _intervals(self, occurrence: Occurrence, answer: Answer, log: TaggedLog) -> str:
+        rows = _select(
+            occurrence,
+            "CAST(IF(_reflected, -_count, _count) AS BIGINT), IF(_reflected, 0L, _cn), "
+            f"IF(_reflected, _cn, {FOREVER})",
+        )
+        return (
+            f"{self._answer_rows(occurrence, answer)} UNION ALL "
+            f"{rows} FROM {log.view} {occurrence.name}{_where(occurrence)}"
+        )
+
+    def _versions(self, occurrence: Occurrence, answer: Answer, log: TaggedLog) -> str:
+        """Levels by a running sum: start at answer minus all reflected, step by _count at each cn."""
+        name, where = occurrence.name, _where(occurrence)
+        and_reflected = f"{where} AND _reflected" if where else " WHERE _reflected"
+        events = " UNION ALL ".join(
+            (
+                f"{_select(occurrence, '0L AS _s, 1L AS _n')} FROM {answer.view} {name}{where}",
+                f"{_select(occurrence, '0L, CAST(-_count AS BIGINT)')} FROM {log.view} {name}"
+                f"{and_reflected}",
+                f"{_select(occurrence, '_cn, CAST(_count AS BIGINT)')} FROM {log.view} {name}{where}",
+            )
+        )
+        columns = ", ".join(f"c{i}" for i in occurrence.columns) or "1"
+        listed = "".join(f"c{i}, " for i in occurrence.columns)
+        # rows of one instant are peers of the running sum; all but the last get an empty interval
+        running = (
+            f"SELECT {listed}SUM(_n) OVER w AS _n, _s AS _from, "
+            f"LEAD(_s, 1, {FOREVER}) OVER w AS _to FROM ({events}) "
+            f"WINDOW w AS (PARTITION BY {columns} ORDER BY _s)"
+        )
+        return f"SELECT {listed}_n, _from, _to FROM ({running}) WHERE _n <> 0 AND _from < _to"
+
+
+def _select(occurrence: Occurrence, more: str) -> str:
+    columns = "".join(f"{occurrence.name}.c{i}, " for i in occurrence.columns)
+    return f"SELECT {columns}{more}"
+
+
+def _where(occurrence: Occurrence) -> str:
+    return f" WHERE ({occurrence.filter})" if occurrence.filter else ""

@@ -1,0 +1,172 @@
+"""From joined rows to what a view stores: view delta rows, summary deltas, states, visible columns.
+
+Stored names: visible column i of a SELECT-PROJECT-JOIN view is `o{i}`; a summary row has group keys
+`_g{i}`, `_count` (rows), and per aggregated argument a `_nonnull_{a}` and, where summed, `_sum_{a}`.
+
+A summed argument is added once per copy, never multiplied by a count: a decimal product would lose
+scale, a sum does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steadyview.engine.spark_algebra import Partial, Sum
+from steadyview.views.definition import Definition, Grouping
+
+
+@dataclass(frozen=True)
+class Types:
+    """What Spark says about a view: types of outputs, of group keys and of aggregated arguments.
+
+    `sums` and `averages` are the types of SUM(x) and AVG(x) per argument (None where not summed),
+    `states` the exact type each running sum is kept in.
+    """
+
+    outputs: tuple[tuple[str, str], ...]
+    keys: tuple[str, ...] = ()
+    sums: tuple[str | None, ...] = ()
+    averages: tuple[str | None, ...] = ()
+    states: tuple[str | None, ...] = ()
+
+
+def delta_sql(definition: Definition, types: Types, change: Sum) -> str:
+    """The view delta: net change per row (or group) and cn."""
+    if definition.grouping is None:
+        return _net_rows(definition, change.terms, tagged=True)
+    return _summary(definition.grouping, types, change.terms, tagged=True)
+
+
+def state_sql(definition: Definition, types: Types, state: Sum) -> str:
+    """The first state: net rows with `_count`, or one summary row per group."""
+    if definition.grouping is None:
+        return _net_rows(definition, state.terms, tagged=False)
+    return _summary(definition.grouping, types, state.terms, tagged=False)
+
+
+def delta_columns(definition: Definition, types: Types) -> list[tuple[str, str]]:
+    """Stored columns of the view delta with their types; a state has the same but for `_cn`."""
+    if definition.grouping is None:
+        rows = [(f"o{i}", t) for i, (_, t) in enumerate(types.outputs)]
+        return [*rows, ("_count", "BIGINT"), ("_cn", "BIGINT")]
+    return [*summary_columns(definition, types), ("_cn", "BIGINT")]
+
+
+def summary_columns(definition: Definition, types: Types) -> list[tuple[str, str]]:
+    """Group keys, then the state columns."""
+    assert definition.grouping is not None
+    columns = [(f"_g{i}", t) for i, t in enumerate(types.keys)]
+    columns.append(("_count", "BIGINT"))
+    for a, state in enumerate(types.states):
+        columns.append((f"_nonnull_{a}", "BIGINT"))
+        if state:
+            columns.append((f"_sum_{a}", state))
+    return columns
+
+
+def _net_rows(definition: Definition, terms: Sequence[Partial], *, tagged: bool) -> str:
+    rows = " UNION ALL\n".join(
+        "SELECT "
+        + "".join(f"{o.sql} AS o{i}, " for i, o in enumerate(definition.outputs))
+        + f"{t.count} AS _n, {t.tag} AS _cn FROM {t.source}"
+        for t in terms
+    )
+    names = [f"o{i}" for i in range(len(definition.outputs))]
+    by = names + (["_cn"] if tagged else [])
+    listed = ", ".join(names)
+    tag = ", _cn" if tagged else ""
+    group = f" GROUP BY {', '.join(by)}" if by else ""
+    return (
+        f"SELECT {listed}, CAST(SUM(_n) AS BIGINT) AS _count{tag} FROM (\n{rows}\n)"
+        f"{group} HAVING SUM(_n) <> 0"
+    )
+
+
+def _summary(grouping: Grouping, types: Types, terms: Sequence[Partial], *, tagged: bool) -> str:
+    summed = any(a.summed for a in grouping.arguments)
+    rows = " UNION ALL\n".join(_summary_rows(grouping, types, t) for t in terms)
+    if summed:
+        # one row per copy, so that sums add and never multiply
+        rows = (
+            "SELECT *, IF(_n > 0, 1L, -1L) AS _one FROM (\n"
+            f"{rows}\n) LATERAL VIEW EXPLODE(SEQUENCE(1L, ABS(_n))) AS _copy WHERE _n <> 0"
+        )
+    one = "_one" if summed else "_n"
+    keys = [f"_g{i}" for i in range(len(grouping.keys))]
+    by = keys + (["_cn"] if tagged else [])
+    outputs = [*keys, f"CAST(COALESCE(SUM({one}), 0) AS BIGINT) AS _count"]
+    changed = ["_count <> 0"]
+    for a, argument in enumerate(grouping.arguments):
+        counted = f"SUM(IF(_x{a} IS NULL, 0L, {one}))"
+        outputs.append(f"CAST(COALESCE({counted}, 0) AS BIGINT) AS _nonnull_{a}")
+        changed.append(f"_nonnull_{a} <> 0")
+        if argument.summed:
+            total = f"SUM(IF(_one > 0, _x{a}, -_x{a}))"
+            outputs.append(f"CAST(COALESCE({total}, 0) AS {types.states[a]}) AS _sum_{a}")
+            changed.append(f"_sum_{a} <> 0")
+    if tagged:
+        outputs.append("_cn")
+    group = f" GROUP BY {', '.join(by)}" if by else ""
+    return (
+        f"SELECT * FROM (SELECT {', '.join(outputs)} FROM (\n{rows}\n){group}) "
+        f"WHERE {' OR '.join(changed)}"
+    )
+
+
+def _summary_rows(grouping: Grouping, types: Types, term: Partial) -> str:
+    keys = "".join(f"{k} AS _g{i}, " for i, k in enumerate(grouping.keys))
+    arguments = "".join(
+        f"{_argument(a.sql, types.states[i])} AS _x{i}, " for i, a in enumerate(grouping.arguments)
+    )
+    return f"SELECT {keys}{arguments}{term.count} AS _n, {term.tag} AS _cn FROM {term.source}"
+
+
+def _argument(sql: str, state: str | None) -> str:
+    return f"CAST({sql} AS {state})" if state else f"({sql})"
+
+
+def visible_sql(definition: Definition, types: Types, states: str) -> str:
+    """Visible rows of an aggregate view from its state rows (`states`: a FROM item).
+
+    SUM over no non-NULL input is NULL; a group without rows is gone; a global aggregate is one row.
+    """
+    assert definition.grouping is not None
+    columns = ", ".join(
+        f"CAST({o.sql} AS {t}) AS `{_quoted(name)}`"
+        for o, (name, t) in zip(definition.outputs, types.outputs, strict=True)
+    )
+    helpers = "".join(f", {h}" for h in _visible_helpers(types))
+    where = " WHERE _count > 0" if definition.grouping.keys else ""
+    return f"SELECT {columns} FROM (SELECT *{helpers} FROM {states}){where}"
+
+
+def _visible_helpers(types: Types) -> list[str]:
+    """The columns `_visible_sum_{a}` and `_visible_avg_{a}` that output expressions speak of."""
+    helpers = []
+    for a, state in enumerate(types.states):
+        if state is None:
+            continue
+        present = f"_nonnull_{a} > 0"
+        helpers.append(
+            f"CASE WHEN {present} THEN CAST(_sum_{a} AS {types.sums[a]}) END AS _visible_sum_{a}"
+        )
+        average = _average(f"_sum_{a}", f"_nonnull_{a}", str(types.averages[a]))
+        helpers.append(f"CASE WHEN {present} THEN {average} END AS _visible_avg_{a}")
+    return helpers
+
+
+def _average(total: str, n: str, type_: str) -> str:
+    """total / n in the type of AVG; whole part and remainder apart, so that no digit is cut early."""
+    if not type_.startswith("DECIMAL"):
+        return f"CAST({total} AS {type_}) / CAST({n} AS {type_})"
+    count = f"CAST({n} AS DECIMAL(12,0))"
+    rest = f"({total} % {count})"
+    return (
+        f"CAST(CAST(({total} - {rest}) / {count} AS {type_})"
+        f" + CAST({rest} / {count} AS {type_}) AS {type_})"
+    )
+
+
+def _quoted(name: str) -> str:
+    return name.replace("`", "``")

@@ -1,0 +1,173 @@
+"""The part of a relation's update log that a batch can meet, each row tagged with its cn.
+
+For the batch (a, b] of a view and the set P that the relation's snapshot reflects, a log row of
+transaction s matters if s > a (the batch's own, or reflected already) or if s is not in P (an earlier
+one that the snapshot does not show yet). Everything else is in every state the batch looks at.
+
+The commit table and P reach Spark as columns of these files, `_cn` and `_reflected`; small logs are
+tagged through Arrow, large ones by a Spark join with the same mapping as a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from steadyview.changes import RelationSchema, arrow_type
+from steadyview.changes.types import COUNT, SEQ
+from steadyview.engine.frames import Frames, column_ddl
+
+ARROW_LIMIT = 200_000
+"""Up to so many rows may pass the driver (law 1)."""
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The transactions of one source that matter: seq `first`, first + 1, ... with cn and whether in P."""
+
+    first: int
+    cn: np.ndarray
+    reflected: np.ndarray
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.cn) - 1
+
+    def mattering(self, after: int) -> np.ndarray:
+        """Which of them a batch that starts after cn `after` can meet."""
+        return (self.cn > after) | ~self.reflected
+
+
+@dataclass(frozen=True)
+class TaggedLog:
+    """Log rows of one relation: files, the temporary view over them, how many, and P's shape.
+
+    `changed`: some row belongs to the batch itself. `events` counts rows per value of each column
+    asked for, at most: how hot the hottest value is.
+    """
+
+    relation: RelationSchema
+    view: str
+    paths: tuple[str, ...]
+    columns: tuple[int, ...]
+    rows: int
+    cn_low: int
+    cn_high: int
+    _hottest: dict[int, int] = field(default_factory=dict, compare=False)
+
+    def hottest(self, column: int) -> int:
+        """The largest number of log rows that share one value of the column."""
+        if column not in self._hottest:
+            values = read_column(self.paths, column)
+            counts = pc.value_counts(values)
+            top = pc.max(counts.field("counts")).as_py() if len(counts) else 0
+            self._hottest[column] = top
+        return self._hottest[column]
+
+
+def read_column(paths: Sequence[str], column: int) -> pa.ChunkedArray:
+    """One stored column of some Parquet files."""
+    name = f"c{column}"
+    if not paths:
+        return pa.chunked_array([pa.nulls(0)])
+    return pa.chunked_array(
+        [chunk for p in paths for chunk in pq.read_table(p, columns=[name])[name].chunks]
+        or [pa.nulls(0)]
+    )
+
+
+class LogTagger:
+    """Makes the tagged logs of one batch in its work folder."""
+
+    def __init__(self, frames: Frames, folder: Path, admitted: Mapping[str, Admitted]) -> None:
+        self._frames = frames
+        self._folder = folder
+        self._admitted = admitted
+
+    def tag(
+        self,
+        relation: RelationSchema,
+        files: Sequence[tuple[str, int]],
+        columns: Sequence[int],
+        after: int,
+    ) -> TaggedLog:
+        """The rows of the files (path, rows) that matter to batches starting after cn `after`."""
+        admitted = self._admitted[relation.name.source]
+        columns = tuple(sorted(columns))
+        small = sum(rows for _, rows in files) <= ARROW_LIMIT
+        tag = self._by_arrow if small else self._by_spark
+        paths, rows, low, high = tag(relation, [p for p, _ in files], columns, admitted, after)
+        ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, _cn BIGINT, _reflected BOOLEAN"
+        view = self._frames.parquet("log", paths, ddl.removeprefix(", "))
+        return TaggedLog(relation, view, tuple(paths), columns, rows, low, high)
+
+    def _by_arrow(
+        self,
+        relation: RelationSchema,
+        files: Sequence[str],
+        columns: Sequence[int],
+        admitted: Admitted,
+        after: int,
+    ) -> tuple[list[str], int, int, int]:
+        if not files or not len(admitted.cn):
+            return [], 0, 0, 0
+        within = (ds.field(SEQ) >= admitted.first) & (ds.field(SEQ) <= admitted.last)
+        schema = pa.schema([(f"c{i}", arrow_type(relation.columns[i].type)) for i in columns])
+        schema = schema.append(pa.field(COUNT, pa.int32())).append(pa.field(SEQ, pa.int64()))
+        table = ds.dataset(list(files), schema=schema, format="parquet").to_table(filter=within)
+        place = table[SEQ].to_numpy() - admitted.first
+        matters = admitted.mattering(after)[place]
+        place = place[matters]
+        cn, reflected = admitted.cn[place], admitted.reflected[place]
+        tagged = table.drop_columns([SEQ]).filter(pa.array(matters))
+        tagged = tagged.append_column("_cn", pa.array(cn)).append_column(
+            "_reflected", pa.array(reflected)
+        )
+        if not tagged.num_rows:
+            return [], 0, 0, 0
+        path = self._path(relation)
+        pq.write_table(tagged, path, compression="none")
+        return [str(path)], tagged.num_rows, int(cn.min()), int(cn.max())
+
+    def _by_spark(
+        self,
+        relation: RelationSchema,
+        files: Sequence[str],
+        columns: Sequence[int],
+        admitted: Admitted,
+        after: int,
+    ) -> tuple[list[str], int, int, int]:
+        keep = admitted.mattering(after)
+        seqs = np.arange(admitted.first, admitted.last + 1)[keep]
+        mapping = pa.table(
+            {SEQ: seqs, "_cn": admitted.cn[keep], "_reflected": admitted.reflected[keep]}
+        )
+        path = self._path(relation)
+        commits = path.with_suffix(".commits.parquet")
+        pq.write_table(mapping, commits, compression="none")
+        ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {SEQ} BIGINT".removeprefix(", ")
+        log = self._frames.parquet("raw", files, ddl)
+        table = self._frames.parquet(
+            "commits", [str(commits)], f"{SEQ} BIGINT, _cn BIGINT, _reflected BOOLEAN"
+        )
+        names = "".join(f"l.c{i}, " for i in columns)
+        self._frames.spark.sql(
+            f"SELECT {names}l.{COUNT}, m._cn, m._reflected FROM {log} l JOIN {table} m USING ({SEQ})"
+        ).write.mode("overwrite").parquet(str(path))
+        paths = sorted(str(p) for p in path.glob("*.parquet"))
+        rows = sum(pq.read_metadata(p).num_rows for p in paths)
+        low, high = (int(admitted.cn[keep].min()), int(admitted.cn[keep].max())) if rows else (0, 0)
+        return (paths if rows else []), rows, low, high
+
+    def _path(self, relation: RelationSchema) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        number = len(list(self._folder.glob("log-*")))
+        return self._folder / f"log-{number:04d}.parquet"
+
