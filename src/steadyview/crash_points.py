@@ -2,8 +2,9 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs one dictionary lookup. `CRASH_POINTS` names them all, in the order in which a batch
-passes them, so that a test can loop over them; an unknown name is refused, so that none is missed.
+crash point costs one dictionary lookup. `CRASH_POINTS` names them all, in the order in which a
+batch passes them, so that a test can loop over them; an unknown name is refused, so that none is
+missed.
 """
 
 from __future__ import annotations

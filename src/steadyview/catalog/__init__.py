@@ -1,0 +1,34 @@
+"""Durable facts of a warehouse: lease, sources, commit table, views, batches; one SQLite file.
+
+Belongs here: what must survive a crash and is small. Does not belong here: rows (`update_log`,
+`warehouse`), credentials (nowhere), decisions (`runtime`).
+Laws: one order (law 4): `cn` is given here and nowhere else; exactly once (law 7): every write can
+be repeated; what a reader of another process sees is always one committed state.
+"""
+
+from steadyview.catalog.batches import Batch
+from steadyview.catalog.catalog import Catalog
+from steadyview.catalog.clock import Clock
+from steadyview.catalog.commits import Flush, Run, SourcePoint
+from steadyview.catalog.lease import Holder, Lease, holder
+from steadyview.catalog.merging import merge_schema
+from steadyview.catalog.sources import SourceState
+from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
+
+__all__ = [
+    "Base",
+    "Batch",
+    "Catalog",
+    "Clock",
+    "Flush",
+    "Holder",
+    "Lease",
+    "Published",
+    "Run",
+    "SourcePoint",
+    "SourceState",
+    "ViewRow",
+    "ViewSpec",
+    "holder",
+    "merge_schema",
+]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from steadyview.errors import StorageDamaged, StorageUnavailable
@@ -22,9 +23,13 @@ _FULL = re.compile(r"no space left|quota exceeded|disk full", re.IGNORECASE)
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """Raise StorageUnavailable or StorageDamaged for whatever goes wrong with the table at `path`."""
+    """Raise StorageUnavailable or StorageDamaged for whatever goes wrong at `path`."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise damaged(path, "lacks a file", error) from error
+    except pa.ArrowInvalid as error:
+        raise damaged(path, "cannot be read", error) from error
     except OSError as error:
         raise unavailable(path, error) from error
     except TableNotFoundError as error:

@@ -1,7 +1,8 @@
 """The files of a table: what a commit adds, what a version lists.
 
-Relative paths hold only `A-Z a-z 0-9 . _ = -` and slashes: Delta percent-encodes everything else, and
-readers disagree on who decodes it. Where the table itself lies is free (spaces, non-ASCII letters).
+Relative paths hold only `A-Z a-z 0-9 . _ = -` and slashes: Delta percent-encodes everything else,
+and readers disagree on who decodes it. Where the table itself lies is free (spaces, non-ASCII
+letters).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from steadyview.delta.failures import damaged, told
+from steadyview.delta.failures import told
 from steadyview.errors import StorageDamaged
 
 Ranges = Mapping[str, tuple[int, int]]
@@ -27,7 +28,7 @@ _SAFE = re.compile(r"[A-Za-z0-9._=/-]+")
 
 @dataclass(frozen=True)
 class AddedFile:
-    """A Parquet file to be added: path relative to the table's root, size in bytes, rows, ranges."""
+    """A Parquet file to be added; `path` is relative to the table's root, `size` in bytes."""
 
     path: str
     size: int
@@ -70,7 +71,9 @@ def check_addable(root: Path, file: AddedFile) -> None:
         raise ValueError(f'file name "{file.path}" is not safe in a Delta log')
     path = root / file.path
     if not path.is_file():
-        raise StorageDamaged(f'file "{path}" is missing', hint="the step that wrote it has to be redone")
+        raise StorageDamaged(
+            f'file "{path}" is missing', hint="the step that wrote it has to be redone"
+        )
     found = path.stat().st_size
     if found != file.size:
         raise StorageDamaged(f'file "{path}" has {found} bytes, expected {file.size}')
@@ -101,10 +104,7 @@ def collect(root: Path, folder: Path, ranges: Ranges | None = None) -> list[Adde
 
 def _described(root: Path, path: Path, ranges: Ranges) -> AddedFile:
     with told(path):
-        try:
-            rows = pq.read_metadata(path).num_rows
-        except pa.ArrowInvalid as error:
-            raise damaged(path, "cannot be read", error) from error
+        rows = pq.read_metadata(path).num_rows
         return AddedFile(path.relative_to(root).as_posix(), path.stat().st_size, rows, ranges)
 
 

@@ -21,4 +21,5 @@ def slug(name: str) -> str:
     if _PLAIN.fullmatch(name):
         return name
     readable = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-").lower()[:40]
-    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}".lstrip("-")
+    # The dash keeps these apart from plain names.
+    return f"{readable or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
 """Writing one Parquet file in pieces, readable by Spark and by every Delta reader.
 
-Microsecond timestamps (never INT96), decimals as Spark writes them. The file is listed nowhere until
-a commit names it, so a half-written one is litter, not damage.
+Microsecond timestamps (never INT96), decimals as Spark writes them. The file is listed nowhere
+until a commit names it, so a half-written one is litter, not damage.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ParquetSink:
         return AddedFile(relative, size, self.rows, dict(self._ranges))
 
     def abandon(self) -> None:
-        """Give up: leave no file behind, raise nothing. Safe after `close` and after a full disk."""
+        """Give up: leave no file behind. Safe after `close` and after a full disk."""
         try:
             self._writer.close()
             self.path.unlink(missing_ok=True)

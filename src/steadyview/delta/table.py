@@ -1,9 +1,9 @@
-"""A Delta table whose log is kept by `deltalake` alone; Parquet files come from Arrow or from Spark.
+"""A Delta table whose log is kept by `deltalake` alone; its files come from Arrow or from Spark.
 
 Assumes: only this package writes these tables, and only under the warehouse's lease.
-Invariant (law 7): a write is named (app, version), version growing per app; a write whose name, or a
-later one of its app, is in the table's log changes nothing. Each commit is a compare-and-swap on one
-fresh handle, so that a writer with an old picture of the table is refused.
+Invariant (law 7): a write is named (app, version), version growing per app; a write whose name, or
+a later one of its app, is in the table's log changes nothing. Each commit is a compare-and-swap on
+one fresh handle, so that a writer with an old picture of the table is refused.
 A reader may not rely on `file_uris()` (percent-encoded) nor on partition columns (there are none).
 """
 
@@ -88,7 +88,7 @@ class Table:
             return entries(self.path, pa.table(handle.get_add_actions()))
 
     def folder_for(self, app: str, version: int) -> Path:
-        """Where the files of the write (app, version) belong. The caller empties it before writing."""
+        """Where the files of the write (app, version) belong; see `clear_folder`."""
         return self.path / "data" / f"{slug(app)}-{version}"
 
     def clear_folder(self, app: str, version: int) -> Path:
@@ -133,7 +133,7 @@ class Table:
                 self._alter(handle, pa.schema(new))
 
     def vacuum(self, retention: timedelta) -> int:
-        """Delete files no version younger than `retention` lists; how many. Only under the lease."""
+        """Delete files unlisted for longer than `retention`; how many. Only under the lease."""
         hours = int(retention.total_seconds() // 3600)
         with _locks[str(self.path)], told(self.path):
             gone = self._open().vacuum(
@@ -177,13 +177,13 @@ class Table:
             _sync_log(self.path, written)
         return written
 
-    def _check(
-        self, handle: DeltaTable, adds: Sequence[AddedFile], removes: Sequence[str]
-    ) -> None:
+    def _check(self, handle: DeltaTable, adds: Sequence[AddedFile], removes: Sequence[str]) -> None:
         """Delta accepts an added file that is missing, and a removed one that is not listed."""
         for file in adds:
             check_addable(self.path, file)
-        listed = set(pa.table(handle.get_add_actions()).column("path").to_pylist()) if removes else ()
+        if not removes:
+            return
+        listed = set(pa.table(handle.get_add_actions()).column("path").to_pylist())
         absent = [path for path in removes if path not in listed]
         if absent:
             raise ValueError(f'table "{self.path}" does not list file "{absent[0]}"')
@@ -223,7 +223,7 @@ def _properties(name: Transaction, metadata: Mapping[str, str]) -> CommitPropert
 
 
 def _sync_log(path: Path, version: int) -> None:
-    """`deltalake` leaves its log in the page cache; a catalog row may only follow what is durable."""
+    """`deltalake` does not sync its log; a catalog row may only follow what is durable."""
     log = path / "_delta_log"
     commit, checkpoint = log / f"{version:020}.json", log / f"{version:020}.checkpoint.parquet"
     sync_file(commit)

@@ -1,0 +1,55 @@
+"""The catalog as one object: sources, commits, views and batches over the same file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from steadyview.catalog.batches import Batches
+from steadyview.catalog.clock import Clock
+from steadyview.catalog.commits import Commits
+from steadyview.catalog.database import Database
+from steadyview.catalog.sources import Sources
+from steadyview.catalog.views import Views
+from steadyview.errors import StorageDamaged
+
+FILE = "catalog.db"
+
+
+class Catalog:
+    """`<warehouse>/catalog.db`. For several threads; other processes may read meanwhile."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self.path = database.path
+        self.sources = Sources(database)
+        self.commits = Commits(database, clock)
+        self.views = Views(database)
+        self.batches = Batches(database)
+        self._database = database
+
+    @staticmethod
+    def create(warehouse: Path, clock: Clock) -> Catalog:
+        """The warehouse's catalog, made if there is none. Creates the folder as well."""
+        warehouse.mkdir(parents=True, exist_ok=True)
+        database = Database(warehouse.absolute() / FILE)
+        database.create(clock.now_us())
+        return Catalog(database, clock)
+
+    @staticmethod
+    def open(warehouse: Path, clock: Clock) -> Catalog:
+        """The warehouse's catalog; StorageDamaged if there is none."""
+        path = warehouse.absolute() / FILE
+        if not path.is_file():
+            raise StorageDamaged(f'there is no warehouse at "{warehouse}"', hint="steadyview run")
+        database = Database(path)
+        database.check_format()
+        return Catalog(database, clock)
+
+    def close(self) -> None:
+        """Give the file back. Safe to call twice."""
+        self._database.close()
+
+    def __enter__(self) -> Catalog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

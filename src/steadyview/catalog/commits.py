@@ -1,0 +1,279 @@
+"""The commit table: the warehouse order of all transactions of all sources (law 4).
+
+A flush is admitted in one catalog transaction, which is also what makes the flush exist. The table
+holds runs: for a run (cn_from, source, seq_from, seq_to, time_from) and 0 <= i <= seq_to - seq_from
+
+    transaction seq_from + i of the source  has  cn_from + i  and commit time  time_from + i  (us)
+
+Invariant: cn is dense from 1; commit time is strictly increasing in cn, over restarts and with a
+clock that is set back; per source, cn is increasing in seq and seq is dense.
+cn 0 is the state before any transaction; its time is the warehouse's creation.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from steadyview.catalog.clock import Clock
+from steadyview.catalog.database import Database
+from steadyview.catalog.sources import _LOST, lost_values
+from steadyview.changes import LostColumn
+from steadyview.crash_points import crash_point
+from steadyview.errors import OutsideRetention
+
+_RUN = "SELECT cn_from, source, seq_from, seq_to, time_from FROM runs"
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Transactions seq_from..seq_to of a source, durable in the log (none if seq_to is less).
+
+    `position`: where capture resumes after them. `lost`: columns lost at one of them.
+    """
+
+    source: str
+    number: int
+    seq_from: int
+    seq_to: int
+    position: str
+    lost: tuple[LostColumn, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive transactions of one source, admitted together."""
+
+    cn_from: int
+    source: str
+    seq_from: int
+    seq_to: int
+    time_from: int
+
+    @property
+    def cn_to(self) -> int:
+        """The cn of the run's last transaction."""
+        return self.cn_from + self.seq_to - self.seq_from
+
+
+@dataclass(frozen=True)
+class SourcePoint:
+    """A source's part of a cn: its last transaction included, and the position of that flush."""
+
+    seq: int
+    position: str | None
+
+
+class Commits:
+    """The commit table and the flushes behind it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def admit(self, flush: Flush) -> Run | None:
+        """Make the flush exist and give its transactions their cn and commit time; its run.
+
+        None if the flush holds no transaction. Repeating a flush changes nothing. Raises ValueError
+        if it does not follow the source's last transaction.
+        """
+        with self._database.write() as connection:
+            done, last_seq = _source(connection, flush.source)
+            if flush.number <= done:
+                return self.run_of(flush.source, flush.seq_from)
+            _check_dense(flush, last_seq)
+            run = self._record(connection, flush)
+        crash_point("admitted")
+        return run
+
+    def _record(self, connection: sqlite3.Connection, flush: Flush) -> Run | None:
+        cn, time = connection.execute("SELECT last_cn, last_time FROM warehouse").fetchone()
+        now = max(self._clock.now_us(), time + 1)
+        connection.execute(
+            "UPDATE sources SET position = ?, flush = ?, last_seq = max(last_seq, ?), admitted = ?"
+            " WHERE name = ?",
+            (flush.position, flush.number, flush.seq_to, now, flush.source),
+        )
+        connection.executemany(_LOST, [lost_values(lost) for lost in flush.lost])
+        if flush.seq_to < flush.seq_from:
+            return None
+        run = Run(cn + 1, flush.source, flush.seq_from, flush.seq_to, now)
+        _insert(connection, flush, run)
+        return run
+
+    def last_cn(self) -> int:
+        """The newest cn; 0 before the first transaction."""
+        return self._one("SELECT last_cn FROM warehouse")
+
+    def oldest_cn(self) -> int:
+        """Commits before this cn are forgotten."""
+        return self._one("SELECT oldest_cn FROM warehouse")
+
+    def runs(self, cn_from: int, cn_to: int) -> list[Run]:
+        """The transactions cn_from..cn_to as runs in cn order, cut to that range."""
+        sql = f"{_RUN} WHERE cn_from <= ? AND cn_from + seq_to - seq_from >= ? ORDER BY cn_from"
+        return [
+            _cut(Run(*row), cn_from, cn_to) for row in self._database.read(sql, (cn_to, cn_from))
+        ]
+
+    def runs_of(self, source: str, seq_from: int, seq_to: int) -> list[Run]:
+        """The transactions seq_from..seq_to of the source as runs in order, cut to that range."""
+        first = "SELECT max(seq_from) FROM runs WHERE source = ?1 AND seq_from <= ?2"
+        sql = (
+            f"{_RUN} WHERE source = ?1 AND seq_from BETWEEN coalesce(({first}), ?2) AND ?3"
+            " ORDER BY seq_from"
+        )
+        found = (Run(*row) for row in self._database.read(sql, (source, seq_from, seq_to)))
+        return [_cut_seq(run, seq_from, seq_to) for run in found if run.seq_to >= seq_from]
+
+    def run_of(self, source: str, seq: int) -> Run | None:
+        """The whole run that holds the source's transaction, None if not (or no longer) known."""
+        sql = f"{_RUN} WHERE source = ? AND seq_from <= ? ORDER BY seq_from DESC LIMIT 1"
+        run = self._run(sql, source, seq)
+        return run if run and seq <= run.seq_to else None
+
+    def cn_of(self, source: str, seq: int) -> int | None:
+        """The cn of the source's transaction, None if it is not admitted (or no longer known)."""
+        run = self.run_of(source, seq)
+        return run.cn_from + seq - run.seq_from if run else None
+
+    def transaction_of(self, cn: int) -> tuple[str, int]:
+        """The source and seq of the transaction with this cn; OutsideRetention if not known."""
+        run = self._run_at(cn)
+        return run.source, run.seq_from + cn - run.cn_from
+
+    def seq_upto(self, source: str, cn: int) -> int:
+        """The source's last transaction at or before cn; 0 if there is none."""
+        self._check_kept(cn)
+        sql = f"{_RUN} WHERE source = ? AND cn_from <= ? ORDER BY cn_from DESC LIMIT 1"
+        run = self._run(sql, source, cn)
+        return min(run.seq_to, run.seq_from + cn - run.cn_from) if run else 0
+
+    def time_of(self, cn: int) -> int:
+        """The commit time of cn in microseconds; of cn 0, when the warehouse was created."""
+        if cn == 0:
+            return self._one("SELECT created FROM warehouse")
+        run = self._run_at(cn)
+        return run.time_from + cn - run.cn_from
+
+    def cn_at(self, time: int) -> int:
+        """The largest cn whose commit time is at most `time`; OutsideRetention if forgotten."""
+        run = self._run(f"{_RUN} WHERE time_from <= ? ORDER BY time_from DESC LIMIT 1", time)
+        cn = min(run.cn_to, run.cn_from + time - run.time_from) if run else 0
+        self._check_kept(cn)
+        return cn
+
+    def vector(self, cn: int) -> dict[str, SourcePoint]:
+        """Where every source stands at cn (law 5)."""
+        names = [name for (name,) in self._database.read("SELECT name FROM sources ORDER BY name")]
+        return {name: self._point(name, self.seq_upto(name, cn)) for name in names}
+
+    def commit_rows(self, source: str, seq_from: int, seq_to: int) -> pa.Table:
+        """(seq, cn) of the source's admitted transactions in the range, both int64, in order."""
+        runs = self.runs_of(source, seq_from, seq_to)
+        starts = np.array([r.seq_from for r in runs], dtype=np.int64)
+        lengths = np.array([r.seq_to - r.seq_from + 1 for r in runs], dtype=np.int64)
+        offsets = np.array([r.cn_from for r in runs], dtype=np.int64) - starts
+        before = np.cumsum(lengths) - lengths
+        seq = np.arange(lengths.sum(), dtype=np.int64) + np.repeat(starts - before, lengths)
+        return pa.table({"seq": seq, "cn": seq + np.repeat(offsets, lengths)})
+
+    def forget_before(self, cn: int) -> None:
+        """Forget commits before cn; everything about cn and later stays known. Never goes back.
+
+        Each source keeps its last run before cn, which says how far the source was then.
+        """
+        keep = "SELECT max(cn_from) FROM runs WHERE cn_from <= ? GROUP BY source"
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE warehouse SET oldest_cn = max(oldest_cn, min(?, last_cn))", (cn,)
+            )
+            ((oldest,),) = connection.execute("SELECT oldest_cn FROM warehouse").fetchall()
+            connection.execute(
+                "DELETE FROM runs WHERE cn_from + seq_to - seq_from < ?"
+                f" AND cn_from NOT IN ({keep})",
+                (oldest, oldest),
+            )
+            connection.execute(
+                "DELETE FROM flushes WHERE seq_to < (SELECT min(seq_from) FROM runs"
+                " WHERE runs.source = flushes.source)"
+            )
+
+    def _point(self, source: str, seq: int) -> SourcePoint:
+        sql = (
+            "SELECT position FROM flushes WHERE source = ? AND seq_from <= ?"
+            " ORDER BY seq_from DESC LIMIT 1"
+        )
+        found = self._database.read(sql, (source, seq))
+        return SourcePoint(seq, found[0][0] if found else None)
+
+    def _run_at(self, cn: int) -> Run:
+        run = self._run(f"{_RUN} WHERE cn_from <= ? ORDER BY cn_from DESC LIMIT 1", cn)
+        if run is None or not run.cn_from <= cn <= run.cn_to:
+            raise _outside(cn, self.oldest_cn(), self.last_cn())
+        return run
+
+    def _check_kept(self, cn: int) -> None:
+        if not self.oldest_cn() <= cn <= self.last_cn():
+            raise _outside(cn, self.oldest_cn(), self.last_cn())
+
+    def _run(self, sql: str, *values: Any) -> Run | None:
+        found = self._database.read(sql, values)
+        return Run(*found[0]) if found else None
+
+    def _one(self, sql: str) -> int:
+        ((value,),) = self._database.read(sql)
+        return int(value)
+
+
+def _source(connection: sqlite3.Connection, name: str) -> tuple[int, int]:
+    found = connection.execute("SELECT flush, last_seq FROM sources WHERE name = ?", (name,))
+    row = found.fetchone()
+    if row is None:
+        raise KeyError(name)
+    return int(row[0]), int(row[1])
+
+
+def _check_dense(flush: Flush, last_seq: int) -> None:
+    if flush.seq_to >= flush.seq_from and flush.seq_from != last_seq + 1:
+        raise ValueError(
+            f'flush {flush.number} of source "{flush.source}" starts at seq {flush.seq_from},'
+            f" expected {last_seq + 1}"
+        )
+
+
+def _insert(connection: sqlite3.Connection, flush: Flush, run: Run) -> None:
+    connection.execute(
+        "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
+        (run.cn_from, run.source, run.seq_from, run.seq_to, run.time_from),
+    )
+    connection.execute(
+        "INSERT INTO flushes VALUES (?, ?, ?, ?, ?, ?)",
+        (flush.source, flush.number, flush.seq_from, flush.seq_to, flush.position, run.time_from),
+    )
+    last_time = run.time_from + run.seq_to - run.seq_from
+    connection.execute("UPDATE warehouse SET last_cn = ?, last_time = ?", (run.cn_to, last_time))
+
+
+def _cut(run: Run, cn_from: int, cn_to: int) -> Run:
+    """The part of the run within cn_from..cn_to, which it meets."""
+    first, last = max(run.cn_from, cn_from), min(run.cn_to, cn_to)
+    skip = first - run.cn_from
+    start = run.seq_from + skip
+    return Run(first, run.source, start, start + last - first, run.time_from + skip)
+
+
+def _cut_seq(run: Run, seq_from: int, seq_to: int) -> Run:
+    """The part of the run within seq_from..seq_to, which it meets."""
+    shift = run.cn_from - run.seq_from
+    return _cut(run, seq_from + shift, seq_to + shift)
+
+
+def _outside(cn: int, oldest: int, newest: int) -> OutsideRetention:
+    return OutsideRetention(
+        f"commit {cn} is not known", detail=f"commits {oldest} to {newest} are kept"
+    )

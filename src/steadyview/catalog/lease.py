@@ -1,0 +1,123 @@
+"""One process at a time works on a warehouse.
+
+The lease is an operating-system lock on `<warehouse>/lease`: it ends with its process, however that
+ends. The file holds who took it, for people; only the lock decides. A second file, `lease.gate`, is
+locked for the moment of taking or asking, so that asking never makes taking fail.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from steadyview.errors import StorageUnavailable, WarehouseHeld
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who works on the warehouse: process, host, since when (microseconds), doing what."""
+
+    pid: int
+    host: str
+    started: int
+    command: str
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.started / 1_000_000, UTC).strftime(
+            "%Y-%m-%d %H:%M:%S UTC"
+        )
+        return f'process {self.pid} on host "{self.host}" since {since} ("{self.command}")'
+
+
+class Lease:
+    """Held from `acquire` to `release`, or to the end of the process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    @staticmethod
+    def acquire(warehouse: Path, by: Holder) -> Lease:
+        """Take the lease; WarehouseHeld, naming the holder, if another has it."""
+        with _access(warehouse), _gate(warehouse):
+            descriptor = os.open(warehouse / "lease", os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                found = _read(descriptor)
+                os.close(descriptor)
+                raise _held(warehouse, found) from None
+            _write(descriptor, json.dumps(asdict(by)))
+        return Lease(descriptor)
+
+    def release(self) -> None:
+        """Give it back. Safe to call twice."""
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def holder(warehouse: Path) -> Holder | None:
+    """Who holds the lease now; None if nobody does."""
+    if not (warehouse / "lease").exists():
+        return None
+    with _access(warehouse), _gate(warehouse):
+        descriptor = os.open(warehouse / "lease", os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read(descriptor)
+        else:
+            return None
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _gate(warehouse: Path) -> Iterator[None]:
+    descriptor = os.open(warehouse / "lease.gate", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _access(warehouse: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageUnavailable(
+            f'the lease of warehouse "{warehouse}" cannot be accessed', detail=str(error)
+        ) from error
+
+
+def _read(descriptor: int) -> Holder:
+    """Who wrote the file; a holder that has just been killed or is just starting left no text."""
+    text = os.pread(descriptor, 65536, 0)
+    return Holder(**json.loads(text)) if text else Holder(0, "unknown", 0, "unknown")
+
+
+def _write(descriptor: int, text: str) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, text.encode(), 0)
+
+
+def _held(warehouse: Path, found: Holder) -> WarehouseHeld:
+    return WarehouseHeld(
+        f'warehouse "{warehouse}" is held by {found}',
+        hint="wait for it, or stop it; reading (status, query, verify) works meanwhile",
+    )

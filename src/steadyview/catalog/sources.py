@@ -1,0 +1,133 @@
+"""Sources, the recorded schemas of their relations, and how far each one is.
+
+Kept per source: the stream position from which capture resumes, the last seq, the last flush, and
+`settled`: every transaction up to it was reflected by some snapshot. Never a URL, never a password.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from steadyview.catalog.database import Database
+from steadyview.catalog.merging import merge_schema
+from steadyview.changes import LostColumn, RelationName, RelationSchema
+from steadyview.errors import ConfigError
+
+_LOST = (
+    "INSERT INTO lost_columns VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+    " SET seq = excluded.seq, reason = excluded.reason WHERE excluded.seq < seq"
+)
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """How far a source is. `admitted`: time of its last admitted flush, in microseconds.
+
+    `position` is None until anything was captured; `flush` is the last one that exists.
+    """
+
+    name: str
+    family: str
+    position: str | None
+    last_seq: int
+    flush: int
+    settled: int
+    admitted: int | None
+
+
+class Sources:
+    """The sources part of the catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def register(self, name: str, family: str) -> None:
+        """Make the source known. Idempotent; refuses a known name with another family."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT INTO sources (name, family) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (name, family),
+            )
+            sql = "SELECT family FROM sources WHERE name = ?"
+            ((found,),) = connection.execute(sql, (name,)).fetchall()
+        if found != family:
+            raise ConfigError(
+                f'source "{name}" is of type "{family}", but was of type "{found}"',
+                hint=f"give it another name, or run: steadyview source remove {name}",
+            )
+
+    def states(self) -> list[SourceState]:
+        """All sources, by name."""
+        sql = (
+            "SELECT name, family, position, last_seq, flush, settled, admitted"
+            " FROM sources ORDER BY name"
+        )
+        return [SourceState(*row) for row in self._database.read(sql)]
+
+    def state(self, name: str) -> SourceState:
+        """One source; KeyError if it is not registered."""
+        return {s.name: s for s in self.states()}[name]
+
+    def record_schema(self, current: RelationSchema) -> RelationSchema:
+        """Merge the relation's present columns into what is recorded; the result, now recorded."""
+        key = (current.name.source, json.dumps(current.name.path))
+        with self._database.write() as connection:
+            sql = "SELECT schema FROM relations WHERE source = ? AND path = ?"
+            found = connection.execute(sql, key).fetchone()
+            recorded = RelationSchema.from_json(json.loads(found[0])) if found else current
+            merged = merge_schema(recorded, current)
+            connection.execute(
+                "INSERT OR REPLACE INTO relations VALUES (?, ?, ?)",
+                (*key, json.dumps(merged.to_json())),
+            )
+        return merged
+
+    def schemas(self, source: str) -> list[RelationSchema]:
+        """The recorded relations of the source, by path."""
+        sql = "SELECT schema FROM relations WHERE source = ? ORDER BY path"
+        found = self._database.read(sql, (source,))
+        return [RelationSchema.from_json(json.loads(text)) for (text,) in found]
+
+    def advance(self, name: str, position: str) -> None:
+        """Record that nothing of interest was committed before `position`; no transaction came."""
+        with self._database.write() as connection:
+            connection.execute("UPDATE sources SET position = ? WHERE name = ?", (position, name))
+
+    def settle(self, name: str, seq: int) -> None:
+        """Every transaction up to `seq` was reflected by some snapshot; never goes back."""
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE sources SET settled = max(settled, ?) WHERE name = ?", (seq, name)
+            )
+
+    def record_lost(self, lost: LostColumn) -> None:
+        """Keep where a column was first lost. Idempotent; the earliest seq stays."""
+        with self._database.write() as connection:
+            connection.execute(_LOST, lost_values(lost))
+
+    def lost_columns(self) -> list[LostColumn]:
+        """Every column that was lost, at its first loss."""
+        sql = "SELECT source, path, name, seq, reason FROM lost_columns ORDER BY 1, 2, 3"
+        return [
+            LostColumn(RelationName(source, tuple(json.loads(path))), column, seq, reason)
+            for source, path, column, seq, reason in self._database.read(sql)
+        ]
+
+    def forget(self, name: str) -> None:
+        """Remove the source; its commits keep their cn and time, under the name `<name>~<last cn>`.
+
+        A source registered later under the same name starts at seq 1, mixed up with nothing.
+        """
+        with self._database.write() as connection:
+            ((last,),) = connection.execute("SELECT last_cn FROM warehouse").fetchall()
+            connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+            connection.execute(
+                "UPDATE runs SET source = ? WHERE source = ?", (f"{name}~{last}", name)
+            )
+
+
+def lost_values(lost: LostColumn) -> tuple[str, str, str, int, str]:
+    """A lost column as a row of `lost_columns`."""
+    path = json.dumps(lost.relation.path)
+    return (lost.relation.source, path, lost.column, lost.seq, lost.reason)

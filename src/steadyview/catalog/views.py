@@ -1,0 +1,218 @@
+"""Views: what they are, in which state, and what of them is published.
+
+Publishing is one catalog transaction for all views of a batch: readers see all of them move or none
+(law 4). Invariant per view: start_cn <= oldest_cn <= cn <= last cn, and base_cn <= cn; cn never
+goes back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+from steadyview.catalog.database import Database
+
+_FIELDS = (
+    "id, name, sql, level, kind, definition, fingerprint, state, code, error, error_cn,"
+    " start_cn, oldest_cn, cn, delta_version, base_cn, base_version"
+)
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """What a view is: its SQL text and how it is kept ('incremental' or 'recomputed').
+
+    `definition` is the analysed view as JSON, `fingerprint` changes with the view's meaning.
+    """
+
+    name: str
+    sql: str
+    level: str
+    kind: str
+    definition: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class ViewRow:
+    """A view as recorded. `id` is its own for ever; `cn` is None until something is published.
+
+    `state`: building, active, stopped (`error` at `error_cn`), refused (`code`, `error`), dropped.
+    """
+
+    id: int
+    name: str
+    sql: str
+    level: str
+    kind: str
+    definition: str
+    fingerprint: str
+    state: str
+    code: str | None
+    error: str | None
+    error_cn: int | None
+    start_cn: int
+    oldest_cn: int
+    cn: int | None
+    delta_version: int | None
+    base_cn: int | None
+    base_version: int | None
+
+
+@dataclass(frozen=True)
+class Published:
+    """A view's state at `cn`: its delta up to `delta_version`, its base at `base_version`."""
+
+    view: str
+    cn: int
+    delta_version: int
+    base_cn: int
+    base_version: int
+
+
+@dataclass(frozen=True)
+class Base:
+    """The view's whole rows at `cn`, in version `version` of its base table."""
+
+    cn: int
+    version: int
+
+
+class Views:
+    """The views part of the catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, spec: ViewSpec, start_cn: int) -> ViewRow:
+        """A new view in state building; ValueError if one of that name is there."""
+        sql = (
+            "INSERT INTO views (name, sql, level, kind, definition, fingerprint, state, start_cn,"
+            " oldest_cn) VALUES (?, ?, ?, ?, ?, ?, 'building', ?, ?)"
+        )
+        try:
+            with self._database.write() as connection:
+                connection.execute(sql, (*astuple(spec), start_cn, start_cn))
+        except sqlite3.IntegrityError as error:
+            raise ValueError(f'view "{spec.name}" cannot be added: {error}') from error
+        return self.get(spec.name)
+
+    def all(self) -> list[ViewRow]:
+        """Every view that is not dropped, by name."""
+        sql = f"SELECT {_FIELDS} FROM views WHERE state <> 'dropped' ORDER BY name"
+        return [ViewRow(*row) for row in self._database.read(sql)]
+
+    def dropped(self) -> list[ViewRow]:
+        """Views whose storage may be removed."""
+        sql = f"SELECT {_FIELDS} FROM views WHERE state = 'dropped' ORDER BY id"
+        return [ViewRow(*row) for row in self._database.read(sql)]
+
+    def find(self, name: str) -> ViewRow | None:
+        """The view of that name, None if there is none (or it is dropped)."""
+        sql = f"SELECT {_FIELDS} FROM views WHERE name = ? AND state <> 'dropped'"
+        found = self._database.read(sql, (name,))
+        return ViewRow(*found[0]) if found else None
+
+    def get(self, name: str) -> ViewRow:
+        """The view of that name; KeyError if there is none (or it is dropped)."""
+        found = self.find(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def started(self, name: str, start_cn: int) -> None:
+        """Set where a view in building starts: known only once its first state was read."""
+        self._change(name, "start_cn = ?, oldest_cn = ?", start_cn, start_cn)
+
+    def stop(self, name: str, error: str, cn: int | None) -> None:
+        """The view met `error` at `cn` and stands just before it."""
+        self._change(name, "state = 'stopped', error = ?, error_cn = ?", error, cn)
+
+    def resume(self, name: str) -> None:
+        """Take a stopped view up again: active if it was ever published, else building."""
+        state = "state = CASE WHEN cn IS NULL THEN 'building' ELSE 'active' END"
+        self._change(name, f"{state}, error = NULL, error_cn = NULL, code = NULL")
+
+    def refuse(self, name: str, code: str, error: str) -> None:
+        """The view's SQL cannot be maintained."""
+        self._change(name, "state = 'refused', code = ?, error = ?", code, error)
+
+    def drop(self, name: str) -> None:
+        """Free the name; the row stays until `remove`, so that storage can be cleaned up."""
+        self._change(name, "state = 'dropped'")
+
+    def remove(self, view_id: int) -> None:
+        """Forget a dropped view for good, once its storage is gone."""
+        with self._database.write() as connection:
+            sql = "SELECT state FROM views WHERE id = ?"
+            if connection.execute(sql, (view_id,)).fetchone() == ("dropped",):
+                connection.execute("DELETE FROM bases WHERE view = ?", (view_id,))
+                connection.execute("DELETE FROM views WHERE id = ?", (view_id,))
+
+    def publish(self, updates: Sequence[Published]) -> None:
+        """Make the new states current, all at once. Repeating it changes nothing.
+
+        Refuses (ValueError) a cn that is not admitted, goes back, or lies before its base.
+        """
+        with self._database.write() as connection:
+            ((last,),) = connection.execute("SELECT last_cn FROM warehouse").fetchall()
+            for update in updates:
+                _publish(connection, update, last)
+
+    def bases(self, name: str) -> list[Base]:
+        """The base versions that can be read, oldest first."""
+        sql = "SELECT base_cn, version FROM bases WHERE view = ? AND valid = 1 ORDER BY base_cn"
+        return [Base(*row) for row in self._database.read(sql, (self.get(name).id,))]
+
+    def forget_before(self, name: str, cn: int) -> None:
+        """States before cn can no longer be read; never goes back. The newest base always stays."""
+        row = self.get(name)
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE views SET oldest_cn = max(oldest_cn, min(?, coalesce(cn, start_cn)))"
+                " WHERE id = ?",
+                (cn, row.id),
+            )
+
+    def invalidate_bases(self, name: str, before_version: int) -> None:
+        """Base versions older than this were vacuumed; the current one always stays."""
+        row = self.get(name)
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE bases SET valid = 0 WHERE view = ? AND version < ? AND base_cn <> ?",
+                (row.id, before_version, row.base_cn if row.base_cn is not None else -1),
+            )
+
+    def _change(self, name: str, assignments: str, *values: object) -> None:
+        """`assignments` is always a text of this module."""
+        sql = f"UPDATE views SET {assignments} WHERE name = ? AND state <> 'dropped'"
+        with self._database.write() as connection:
+            if not connection.execute(sql, (*values, name)).rowcount:
+                raise KeyError(name)
+
+
+def _publish(connection: sqlite3.Connection, update: Published, last_cn: int) -> None:
+    sql = "SELECT id, coalesce(cn, start_cn) FROM views WHERE name = ? AND state <> 'dropped'"
+    found = connection.execute(sql, (update.view,)).fetchone()
+    if found is None:
+        raise KeyError(update.view)
+    view, cn = found
+    if not cn <= update.cn <= last_cn or update.base_cn > update.cn:
+        raise ValueError(
+            f'view "{update.view}" cannot go from cn {cn} to {update} (last {last_cn})'
+        )
+    _store(connection, view, update)
+
+
+def _store(connection: sqlite3.Connection, view: int, update: Published) -> None:
+    connection.execute(
+        "UPDATE views SET cn = ?, delta_version = ?, base_cn = ?, base_version = ?,"
+        " state = CASE state WHEN 'building' THEN 'active' ELSE state END WHERE id = ?",
+        (update.cn, update.delta_version, update.base_cn, update.base_version, view),
+    )
+    connection.execute(
+        "INSERT INTO bases (view, base_cn, version) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET version = excluded.version, valid = 1",
+        (view, update.base_cn, update.base_version),
+    )

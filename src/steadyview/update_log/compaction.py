@@ -1,0 +1,78 @@
+"""Few large files instead of many small ones, and none that nobody needs. Both only when asked.
+
+Compaction merges neighbouring files (in seq order) into one: the rows stay the same, so a reader
+may use the old or the new list. Old files stay on disk until `Table.vacuum` finds them old enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow.parquet as pq
+
+from steadyview.changes.types import SEQ
+from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table
+from steadyview.delta.failures import told
+from steadyview.update_log.layout import RANGED
+
+MANY_FILES = 50
+TARGET_BYTES = 128 * 1024 * 1024
+_PIECE_ROWS = 65_536
+
+
+def compact(table: Table, upto_seq: int, many: int = MANY_FILES) -> int:
+    """Merge files of transactions up to `upto_seq` if there are more than `many`; how many went.
+
+    `upto_seq` must be admitted: a flush the catalog does not know yet must stay removable.
+    """
+    version = table.version()
+    files = [f for f in table.files(version) if f.ranges[SEQ][1] <= upto_seq]
+    if len(files) <= many:
+        return 0
+    groups = list(_groups(sorted(files, key=lambda f: f.ranges[SEQ])))
+    return _replace(table, version + 1, groups) if groups else 0
+
+
+def prune(table: Table, before_seq: int) -> int:
+    """Unlist whole files of transactions before `before_seq`; how many."""
+    version = table.version()
+    old = [f.relative for f in table.files(version) if f.ranges[SEQ][1] < before_seq]
+    if old:
+        table.commit("prune", version + 1, removes=old)
+    return len(old)
+
+
+def _groups(files: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:
+    """Neighbours of together about TARGET_BYTES, at least two of them."""
+    group: list[FileEntry] = []
+    for file in files:
+        if group and sum(f.size for f in group) + file.size > TARGET_BYTES:
+            yield from [group] if len(group) > 1 else []
+            group = []
+        group.append(file)
+    yield from [group] if len(group) > 1 else []
+
+
+def _replace(table: Table, version: int, groups: Sequence[Sequence[FileEntry]]) -> int:
+    """The version is the table's next one, so that repeating it after a crash is the same write."""
+    folder = table.clear_folder("compact", version)
+    adds = [
+        _merged(
+            table,
+            ParquetSink(table.path, folder / f"part-{i}.parquet", table.schema(), RANGED),
+            group,
+        )
+        for i, group in enumerate(groups)
+    ]
+    removes = [file.relative for group in groups for file in group]
+    table.commit("compact", version, adds, removes)
+    return len(removes)
+
+
+def _merged(table: Table, sink: ParquetSink, group: Sequence[FileEntry]) -> AddedFile:
+    with told(table.path):
+        for file in group:
+            with pq.ParquetFile(file.path) as parquet:
+                for number in range(parquet.num_row_groups):
+                    sink.write(parquet.read_row_group(number))
+    return sink.close()

@@ -1,0 +1,123 @@
+"""The update log of a warehouse: every source, every relation.
+
+    rows of relation R with seq in [a, b]  ==  rows with that seq in files(R, a, b)
+
+for all transactions the catalog has admitted. A file may hold rows of other transactions as well:
+readers filter by `_seq`. Columns that a file lacks (added later at the source) are NULL.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from steadyview.changes import RelationName, RelationSchema
+from steadyview.changes.types import SEQ, TX
+from steadyview.delta import FileEntry, Table
+from steadyview.delta.failures import told
+from steadyview.update_log import compaction, recovery
+from steadyview.update_log.layout import prepare, source_folder, table_of, tables_of
+from steadyview.update_log.writing import FlushWriter
+
+_TRANSACTIONS = pa.schema([("seq", pa.int64()), ("tx", pa.int64())])
+_FOREVER = 2**63 - 1
+
+
+class UpdateLog:
+    """All log tables below `root`. Reading is free; writing needs the warehouse's lease."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def prepare(self, relations: Sequence[RelationSchema]) -> None:
+        """Create missing tables and append missing columns. Idempotent."""
+        for relation in relations:
+            prepare(self.root, relation)
+
+    def recover(self, source: str, known_flush: int) -> int:
+        """Remove flushes the catalog does not know; the next flush number to use."""
+        return recovery.recover(self.root, source, known_flush)
+
+    def writer(
+        self, source: str, relations: Sequence[RelationSchema], number: int, next_seq: int
+    ) -> FlushWriter:
+        """A writer whose first flush is `number` (see `recover`), first transaction `next_seq`."""
+        return FlushWriter(self.root, source, relations, number, next_seq)
+
+    def table(self, relation: RelationName) -> Table:
+        """The relation's Delta table."""
+        return table_of(self.root, relation)
+
+    def schema(self, relation: RelationName) -> pa.Schema:
+        """The table's columns: `c0..`, `_seq`, `_count`, `_tx`, in table order."""
+        return self.table(relation).schema()
+
+    def entries(
+        self, relation: RelationName, seq_from: int = 1, seq_to: int = _FOREVER
+    ) -> list[FileEntry]:
+        """The files that may hold rows of these transactions, in seq order."""
+        files = self.table(relation).files()
+        found = [f for f in files if f.may_hold(SEQ, seq_from, seq_to)]
+        return sorted(found, key=lambda f: (f.ranges[SEQ], f.relative))
+
+    def files(self, relation: RelationName, seq_from: int = 1, seq_to: int = _FOREVER) -> list[str]:
+        """The absolute paths of those files; readers still filter by `_seq`."""
+        return [f.path for f in self.entries(relation, seq_from, seq_to)]
+
+    def row_count(self, relation: RelationName) -> int:
+        """How many row images the relation's log holds."""
+        return sum(f.rows for f in self.table(relation).files())
+
+    def transactions(self, source: str, seq_from: int = 1, seq_to: int = _FOREVER) -> pa.Table:
+        """(seq, tx) of the source's transactions in the range, distinct, by seq.
+
+        Also of those flushed but not admitted: cut at the catalog's last seq where that matters.
+        """
+        parts = [_transactions(t, seq_from, seq_to) for t in tables_of(self.root, source)]
+        whole = pa.concat_tables([_TRANSACTIONS.empty_table(), *parts])
+        return whole.group_by(["seq", "tx"]).aggregate([]).sort_by("seq")
+
+    def rows(self, relation: RelationName, seq_from: int = 1, seq_to: int = _FOREVER) -> pa.Table:
+        """The row images of these transactions, in seq order; for small ranges only."""
+        table = self.table(relation)
+        return _read(table, self.files(relation, seq_from, seq_to), None, seq_from, seq_to)
+
+    def compact(self, relation: RelationName, upto_seq: int) -> int:
+        """Merge small files of admitted transactions up to `upto_seq`; how many went."""
+        return compaction.compact(self.table(relation), upto_seq)
+
+    def prune(self, relation: RelationName, before_seq: int) -> int:
+        """Unlist files that hold only transactions before `before_seq`; how many."""
+        return compaction.prune(self.table(relation), before_seq)
+
+    def vacuum(self, relation: RelationName, retention: timedelta) -> int:
+        """Delete unlisted files older than the retention; how many."""
+        return self.table(relation).vacuum(retention)
+
+    def forget(self, source: str) -> None:
+        """Delete the whole log of a source. Idempotent."""
+        folder = source_folder(self.root, source)
+        with told(folder):
+            if folder.exists():
+                shutil.rmtree(folder)
+
+
+def _transactions(table: Table, seq_from: int, seq_to: int) -> pa.Table:
+    files = [f.path for f in table.files() if f.may_hold(SEQ, seq_from, seq_to)]
+    rows = _read(table, files, [SEQ, TX], seq_from, seq_to)
+    return rows.group_by([SEQ, TX]).aggregate([]).rename_columns(["seq", "tx"])
+
+
+def _read(
+    table: Table, files: list[str], columns: list[str] | None, seq_from: int, seq_to: int
+) -> pa.Table:
+    wanted = (pc.field(SEQ) >= seq_from) & (pc.field(SEQ) <= seq_to)
+    with told(table.path):
+        dataset = ds.dataset(files, schema=table.schema(), format="parquet")
+        return dataset.to_table(columns=columns, filter=wanted)
