@@ -126,16 +126,20 @@ def _argument(sql: str, state: str | None) -> str:
     return f"CAST({sql} AS {state})" if state else f"({sql})"
 
 
-def visible_sql(definition: Definition, types: Types, states: str) -> str:
+def visible_sql(
+    definition: Definition, types: Types, states: str, keep: Sequence[str] = ()
+) -> str:
     """Visible rows of an aggregate view from its state rows (`states`: a FROM item).
 
     SUM over no non-NULL input is NULL; a group without rows is gone; a global aggregate is one row.
+    `keep`: state columns to keep behind the visible ones.
     """
     assert definition.grouping is not None
     columns = ", ".join(
         f"CAST({o.sql} AS {t}) AS `{_quoted(name)}`"
         for o, (name, t) in zip(definition.outputs, types.outputs, strict=True)
     )
+    columns = ", ".join([columns, *keep])
     helpers = "".join(f", {h}" for h in _visible_helpers(types))
     where = " WHERE _count > 0" if definition.grouping.keys else ""
     return f"SELECT {columns} FROM (SELECT *{helpers} FROM {states}){where}"

@@ -1,0 +1,135 @@
+"""Rolling a view's base forward by the net effect of its view delta (the papers' *apply*).
+
+Only the buckets that the net change touches are rewritten; the others keep their files. The number of
+buckets follows the base's size (a power of two near bytes / 64 MB); when it should be another, the
+whole base is rewritten once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from steadyview.catalog.views import Base, ViewRow
+from steadyview.delta import FileEntry
+from steadyview.engine.statements import visible_sql
+from steadyview.warehouse.states import States
+from steadyview.warehouse.view_store import ViewStore, quoted
+
+_BUCKET_BYTES = 64 * 1024 * 1024
+_BUCKET = re.compile(r"_bucket=(\d+)-(\d+)/")
+RESIDUAL_SHARE = 0.1
+RESIDUAL_FILES = 50
+
+
+def due(store: ViewStore, row: ViewRow) -> bool:
+    """Whether the residual has outgrown the base: more than 10 % of its rows, or 50 files."""
+    if row.cn is None or row.base_cn is None or row.kind == "recomputed":
+        return False
+    residual = store.delta_files(row.delta_version or 0, row.base_cn, row.cn)
+    rows = sum(f.rows for f in store.base.files(row.base_version))
+    share = sum(f.rows for f in residual) > max(rows * RESIDUAL_SHARE, 1000)
+    return share or len(residual) > RESIDUAL_FILES
+
+
+class Applier:
+    """Writes bases of one view."""
+
+    def __init__(self, spark: SparkSession, store: ViewStore) -> None:
+        self._spark = spark
+        self._store = store
+
+    def first(self, state_sql: str, cn: int) -> Base:
+        """The base of a new view from its state rows (`engine.statements.state_sql`)."""
+        shape = self._store.shape
+        if shape.states:
+            rows = self._with_visible(f"({state_sql})")
+        else:
+            named = ", ".join(f"o{i} AS {quoted(n)}" for i, (n, _) in enumerate(shape.visible))
+            rows = (
+                f"SELECT {named} FROM ({state_sql}) "
+                "LATERAL VIEW EXPLODE(SEQUENCE(1L, _count)) AS _copy"
+            )
+        return self._write(rows, cn, 1, [])
+
+    def replace(self, rows_sql: str, cn: int) -> Base:
+        """The base of a recomputed view: all its rows anew."""
+        old = [f.relative for f in self._store.base.files()]
+        return self._write(rows_sql, cn, 1, old)
+
+    def roll(self, base: Base, cn: int, delta_version: int) -> Base:
+        """The base at cn from the one before it."""
+        if cn <= base.cn or not self._store.delta_files(delta_version, base.cn, cn):
+            return base
+        files = self._store.base.files(base.version)
+        wanted, found = _buckets_for(files), _buckets_of(files)
+        touched = (
+            self._touched(base.cn, cn, delta_version, wanted) if found == wanted else None
+        )
+        old = [f for f in files if touched is None or _bucket(f) in touched]
+        rows = self._rolled(base, cn, delta_version, [f.path for f in old])
+        return self._write(rows, cn, wanted, [f.relative for f in old])
+
+    def _rolled(self, base: Base, cn: int, version: int, files: Sequence[str]) -> str:
+        states = States(self._spark, self._store)
+        if not self._store.shape.states:
+            return states.rows_sql(base, cn, version, files)
+        return self._with_visible(f"({states.states_sql(base, cn, version, files)})")
+
+    def _with_visible(self, states: str) -> str:
+        """State rows with the visible columns before them."""
+        shape = self._store.shape
+        assert shape.definition is not None
+        keys = [n for n, _ in shape.states]
+        return visible_sql(shape.definition, shape.types, states, keep=keys)
+
+    def _touched(self, after: int, upto: int, version: int, buckets: int) -> set[int]:
+        changed = States(self._spark, self._store).changed_sql(after, upto, version)
+        hashed = _hash_of(self._delta_columns(), buckets)
+        found = self._spark.sql(f"SELECT DISTINCT {hashed} AS b FROM {changed}").toArrow()
+        return set(found["b"].to_pylist())
+
+    def _write(self, rows: str, cn: int, buckets: int, removes: list[str]) -> Base:
+        hashed = _hash_of(self._base_columns(), buckets)
+        frame = self._spark.sql(f"SELECT *, CONCAT('{buckets}-', {hashed}) AS _bucket FROM ({rows})")
+        return self._store.write_base(frame, cn, removes)
+
+    def _delta_columns(self) -> list[str]:
+        shape = self._store.shape
+        if shape.states:
+            return [n for n, _ in shape.states if n.startswith("_g")]
+        return [f"o{i}" for i in range(len(shape.visible))]
+
+    def _base_columns(self) -> list[str]:
+        shape = self._store.shape
+        if shape.states:
+            return self._delta_columns()
+        return [quoted(n) for n, _ in shape.visible]
+
+
+def _hash_of(columns: Sequence[str], buckets: int) -> str:
+    if buckets == 1 or not columns:
+        return "0L"
+    return f"PMOD(XXHASH64({', '.join(columns)}), {buckets})"
+
+
+def _bucket(file: FileEntry) -> int:
+    found = _BUCKET.search(file.relative)
+    return int(found[2]) if found else 0
+
+
+def _buckets_of(files: Sequence[FileEntry]) -> int:
+    """Into how many buckets the files are cut; 0 if they disagree."""
+    cuts = {int(found[1]) for f in files if (found := _BUCKET.search(f.relative))}
+    return cuts.pop() if len(cuts) == 1 else (1 if not cuts else 0)
+
+
+def _buckets_for(files: Sequence[FileEntry]) -> int:
+    """The power of two near bytes / 64 MB."""
+    size = sum(f.size for f in files)
+    buckets = 1
+    while buckets * _BUCKET_BYTES * 1.5 < size:
+        buckets *= 2
+    return buckets
