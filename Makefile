@@ -6,10 +6,12 @@ PY     := .venv/bin/python
 SHELL  := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format docs bench bench-smoke clean prerequisites
+.PHONY: help install demo test lint format docs bench bench-smoke clean prerequisites
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+install: .venv/.installed-demo ## Install into .venv: then . .venv/bin/activate, and steadyview --help
 
 demo: .venv/.installed-demo ## A small shop on PostgreSQL and SQLite, kept in three views for 40 seconds, then verified
 	@$(PY) -m examples.demo

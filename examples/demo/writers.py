@@ -2,19 +2,22 @@
 
 Inserts, updates, deletes, key changes, transactions over many rows, and some that are rolled back.
 Runs until its standard input ends, so that it never outlives whoever started it; then prints, as
-JSON, how many transactions it committed and rolled back.
+JSON, how many transactions it committed and rolled back, and when each one of PostgreSQL committed.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import signal
 import sqlite3
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
 import psycopg
@@ -28,7 +31,15 @@ class RolledBack(Exception):
     """Thrown inside a transaction that must leave no trace."""
 
 
-def write_sales(url: str, first: int, stop: threading.Event, done: Counter[str]) -> None:
+@dataclass
+class Done:
+    """What was done: transactions by kind, and the time at which each xid was surely committed."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    committed: dict[int, float] = field(default_factory=dict)
+
+
+def write_sales(url: str, first: int, stop: threading.Event, done: Done) -> None:
     """One application on PostgreSQL; its new orders are numbered from `first`."""
     dice = random.Random(first)
     with psycopg.connect(url) as connection:
@@ -38,9 +49,11 @@ def write_sales(url: str, first: int, stop: threading.Event, done: Counter[str])
             try:
                 with connection.transaction():
                     _sales_transaction(connection, dice, order)
-                done["sales"] += 1
+                    xid = connection.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
+                done.committed[int(xid[0])] = time.time()
+                done.counts["sales"] += 1
             except (RolledBack, psycopg.errors.DeadlockDetected):
-                done["rolled back"] += 1
+                done.counts["rolled back"] += 1
 
 
 def _sales_transaction(connection: psycopg.Connection, dice: random.Random, order: int) -> None:
@@ -77,7 +90,7 @@ def _reprice(connection: psycopg.Connection, dice: random.Random) -> None:
     connection.execute("UPDATE order_lines SET order_id = %s WHERE order_id = %s", (new, old))
 
 
-def write_crm(path: str, seed: int, stop: threading.Event, done: Counter[str]) -> None:
+def write_crm(path: str, seed: int, stop: threading.Event, done: Done) -> None:
     """The application on SQLite."""
     dice = random.Random(seed)
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as database:
@@ -86,7 +99,7 @@ def write_crm(path: str, seed: int, stop: threading.Event, done: Counter[str]) -
             _crm_transaction(database, dice)
             back = dice.random() < 0.05
             database.execute("ROLLBACK" if back else "COMMIT")
-            done["rolled back" if back else "crm"] += 1
+            done.counts["rolled back" if back else "crm"] += 1
 
 
 def _crm_transaction(database: sqlite3.Connection, dice: random.Random) -> None:
@@ -109,7 +122,9 @@ def _crm_transaction(database: sqlite3.Connection, dice: random.Random) -> None:
 
 def main(url: str, path: str) -> None:
     """Write until standard input ends."""
-    stop, done = threading.Event(), Counter[str]()
+    # Ctrl-C reaches the whole process group; who started this one ends it by closing its input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stop, done = threading.Event(), Done()
     with ThreadPoolExecutor() as pool:
         jobs = [
             pool.submit(write_sales, url, 1_000_000, stop, done),
@@ -122,7 +137,7 @@ def main(url: str, path: str) -> None:
             stop.set()
     for job in jobs:
         job.result()
-    print(json.dumps(done))
+    print(json.dumps(asdict(done)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,125 @@
+"""Run the demo: `make demo`, or `python -m examples.demo [--seconds 40] [--folder demo-project]`.
+
+Everything started here is stopped here, also on Ctrl-C: the writers, Spark, PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import steadyview
+from examples.demo import shop
+from examples.demo.report import print_report
+from examples.demo.watching import Watcher
+from examples.embedded_postgres import EmbeddedPostgres
+
+_SEED = 7
+
+
+def main() -> None:
+    """Parse the arguments, run the demo, and say what was left behind."""
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=40, help="how long the writers write")
+    parser.add_argument("--folder", type=Path, default=Path("demo-project"))
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
+    try:
+        run_demo(arguments.folder, arguments.seconds)
+    except KeyboardInterrupt:
+        print("\nstopped; servers and writers are stopped as well")
+        sys.exit(130)
+    print_what_next(arguments.folder)
+
+
+def run_demo(folder: Path, seconds: float) -> None:
+    """The whole demo; servers and processes are gone when it returns or raises."""
+    prepare_folder(folder)
+    with ExitStack() as running:
+        say("starting PostgreSQL, filling the shop")
+        server = EmbeddedPostgres(folder / "postgres")
+        running.callback(server.stop)
+        url = server.start().create_database("sales")
+        shop.create_sales(url, _SEED)
+        shop.create_crm(folder / "crm.db", _SEED)
+        shop.create_project(folder, url, sys.executable)
+        say("starting writers on both databases, then Spark (some seconds)")
+        writers = running.enter_context(writing(url, folder / "crm.db"))
+        warehouse = running.enter_context(steadyview.open(folder))
+        watcher = watch(warehouse, seconds)
+        done = finish(writers)
+        say("writers stopped; taking in what they wrote last")
+        summary = warehouse.run_once()
+        print_report(warehouse, watcher, done, summary)
+
+
+def prepare_folder(folder: Path) -> None:
+    """An empty folder; an earlier demo's is replaced, anything else is left alone."""
+    if folder.exists() and not (folder / "start-postgres.sh").exists() and any(folder.iterdir()):
+        sys.exit(f'"{folder}" exists and is not from a demo; name another: --folder DIR')
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+@contextmanager
+def writing(url: str, crm: Path) -> Iterator[subprocess.Popen[str]]:
+    """The writers' process; killed at the end if it still runs."""
+    command = [sys.executable, "-m", "examples.demo.writers", url, str(crm)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def finish(writers: subprocess.Popen[str]) -> dict[str, Any]:
+    """Ask the writers to end, and take what they did."""
+    output, _ = writers.communicate()
+    if writers.returncode:
+        sys.exit("the writers failed; see above")
+    return json.loads(output)
+
+
+def watch(warehouse: Any, seconds: float) -> Watcher:
+    """Maintain the views for so long, with a live display."""
+    stop = threading.Event()
+    with Watcher(seconds, stop) as watcher:
+        warehouse.run(stop, watcher.progress)
+    return watcher
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    print(f"· {text} ...", flush=True)
+
+
+def print_what_next(folder: Path) -> None:
+    """Three commands to try on what was left behind."""
+    print(f"The project is in {folder}/ (its PostgreSQL is stopped). Try:\n")
+    steady = Path(sys.executable).with_name("steadyview")
+    near = steady.relative_to(Path.cwd()) if steady.is_relative_to(Path.cwd()) else steady
+    for command in (
+        'query "SELECT * FROM revenue_by_region ORDER BY revenue DESC"',
+        "history revenue_by_region --limit 10",
+        "explain open_order_lines",
+    ):
+        print(f"  {near} {command} --project {folder}")
+    print(f"\n{folder}/start-postgres.sh starts its PostgreSQL again; then run and verify work.")
+
+
+if __name__ == "__main__":
+    main()
