@@ -18,6 +18,7 @@ TX = "_tx"
 
 _FIXED = {
     "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
     "SMALLINT": pa.int16(),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),

@@ -31,10 +31,14 @@ HOT = 32
 
 @dataclass(frozen=True)
 class Answer:
-    """A stored answer: a temporary view over its files, which hold `c{i}` columns."""
+    """A stored answer: a temporary view over its files, which hold `c{i}` columns.
+
+    `column`: the column by which the answer will be joined, None where no equality does.
+    """
 
     view: str
     paths: tuple[str, ...]
+    column: int | None = None
 
 
 @dataclass(frozen=True)
@@ -111,12 +115,12 @@ class SparkAlgebra:
         source = f"({rows} FROM {partner.sql} {name} WHERE {' AND '.join(where)}) {name}"
         return Partial(source, f"{name}._n", f"{upto}L")
 
-    def partner(self, occurrence: Occurrence, answer: Answer, hot_column: int | None = None) -> Partner:
+    def partner(self, occurrence: Occurrence, answer: Answer) -> Partner:
         log = self._logs.get(occurrence.relation.name)
         paths = answer.paths + (log.paths if log else ())
         if log is None or not log.rows:
             return Partner(f"({self._answer_rows(occurrence, answer)})", paths)
-        hot = hot_column is not None and log.hottest(hot_column) > HOT
+        hot = answer.column is not None and log.hottest(answer.column) > HOT
         text = self._versions if self._careful or hot else self._intervals
         return Partner(f"({text(occurrence, answer, log)})", paths)
 

@@ -7,6 +7,7 @@ worked on only through `RelationAlgebra`.
 """
 
 from steadyview.maintenance.batched_sweep import Ask, BatchedSweep, Record
+from steadyview.maintenance.first_state import FirstState
 from steadyview.maintenance.relation_algebra import RelationAlgebra
 
-__all__ = ["Ask", "BatchedSweep", "Record", "RelationAlgebra"]
+__all__ = ["Ask", "BatchedSweep", "FirstState", "Record", "RelationAlgebra"]
