@@ -1,0 +1,65 @@
+"""A generated view's definition, made from its parts; no SQL front end has a hand in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from steadyview.views.definition import (
+    Argument,
+    Definition,
+    Equality,
+    Grouping,
+    Occurrence,
+    Output,
+    Residual,
+)
+from steadyview.views.interpret import column_equality
+from tests.world_views import ALIASES, Condition, Place, ViewText
+from tests.worlds import NAMES
+
+_COLUMN = re.compile(rf"\b([{ALIASES}])\.([{''.join(NAMES)}])\b")
+
+
+def fragment(sql: str) -> str:
+    """The text with stored names.
+
+    >>> fragment("b.x < a.y")
+    't1.c0 < t0.c1'
+    """
+    return _COLUMN.sub(lambda m: f"t{ALIASES.index(m[1])}.c{NAMES.index(m[2])}", sql)
+
+
+def definition_of(view: ViewText) -> Definition:
+    equalities = [e for c in view.conditions if (e := _equality(c))]
+    residuals = [c for c in view.conditions if len(c.over) != 1 and not _equality(c)]
+    return Definition(
+        "v",
+        view.sql,
+        "complete",
+        tuple(_occurrence(view, i, place) for i, place in enumerate(view.places)),
+        tuple(equalities),
+        tuple(Residual(fragment(c.sql), c.over) for c in residuals),
+        tuple(Output(f"o{i}", fragment(sql)) for i, sql in enumerate(view.outputs)),
+        _grouping(view) if view.calls else None,
+    )
+
+
+def _equality(condition: Condition) -> Equality | None:
+    columns = column_equality(fragment(condition.sql)) if len(condition.over) == 2 else None
+    return None if columns is None else Equality(*(n for side in sorted(columns) for n in side))
+
+
+def _occurrence(view: ViewText, number: int, place: Place) -> Occurrence:
+    alone = [c.sql for c in view.conditions if c.over == {number}]
+    filters: Sequence[str] = [*([place.inner] if place.inner else []), *alone]
+    text = " AND ".join(f"({fragment(sql)})" for sql in filters) or None
+    columns = tuple(range(len(place.schema.columns)))
+    return Occurrence(number, place.schema, place.alias, columns, text)
+
+
+def _grouping(view: ViewText) -> Grouping:
+    return Grouping(
+        tuple(fragment(key) for key in view.keys),
+        tuple(Argument(fragment(sql), summed) for sql, summed in view.arguments.items()),
+    )
