@@ -9,9 +9,9 @@ be repeated; what a reader of another process sees is always one committed state
 from steadyview.catalog.batches import Batch
 from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock
-from steadyview.catalog.commits import Flush, Run, SourcePoint
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
+from steadyview.catalog.runs import Flush, Run, SourcePoint
 from steadyview.catalog.sources import SourceState
 from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
 

@@ -13,7 +13,6 @@ cn 0 is the state before any transaction; its time is the warehouse's creation.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,51 +20,12 @@ import pyarrow as pa
 
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.database import Database
-from steadyview.catalog.sources import _LOST, lost_values
-from steadyview.changes import LostColumn
+from steadyview.catalog.runs import Flush, Run, SourcePoint, cut, cut_seq
+from steadyview.catalog.sources import store_lost
 from steadyview.crash_points import crash_point
 from steadyview.errors import OutsideRetention
 
 _RUN = "SELECT cn_from, source, seq_from, seq_to, time_from FROM runs"
-
-
-@dataclass(frozen=True)
-class Flush:
-    """Transactions seq_from..seq_to of a source, durable in the log (none if seq_to is less).
-
-    `position`: where capture resumes after them. `lost`: columns lost at one of them.
-    """
-
-    source: str
-    number: int
-    seq_from: int
-    seq_to: int
-    position: str
-    lost: tuple[LostColumn, ...] = ()
-
-
-@dataclass(frozen=True)
-class Run:
-    """Consecutive transactions of one source, admitted together."""
-
-    cn_from: int
-    source: str
-    seq_from: int
-    seq_to: int
-    time_from: int
-
-    @property
-    def cn_to(self) -> int:
-        """The cn of the run's last transaction."""
-        return self.cn_from + self.seq_to - self.seq_from
-
-
-@dataclass(frozen=True)
-class SourcePoint:
-    """A source's part of a cn: its last transaction included, and the position of that flush."""
-
-    seq: int
-    position: str | None
 
 
 class Commits:
@@ -98,7 +58,8 @@ class Commits:
             " WHERE name = ?",
             (flush.position, flush.number, flush.seq_to, now, flush.source),
         )
-        connection.executemany(_LOST, [lost_values(lost) for lost in flush.lost])
+        for lost in flush.lost:
+            store_lost(connection, lost)
         if flush.seq_to < flush.seq_from:
             return None
         run = Run(cn + 1, flush.source, flush.seq_from, flush.seq_to, now)
@@ -115,10 +76,10 @@ class Commits:
 
     def runs(self, cn_from: int, cn_to: int) -> list[Run]:
         """The transactions cn_from..cn_to as runs in cn order, cut to that range."""
-        sql = f"{_RUN} WHERE cn_from <= ? AND cn_from + seq_to - seq_from >= ? ORDER BY cn_from"
-        return [
-            _cut(Run(*row), cn_from, cn_to) for row in self._database.read(sql, (cn_to, cn_from))
-        ]
+        first = "coalesce((SELECT max(cn_from) FROM runs WHERE cn_from <= ?1), ?1)"
+        sql = f"{_RUN} WHERE cn_from BETWEEN {first} AND ?2 ORDER BY cn_from"
+        found = (Run(*row) for row in self._database.read(sql, (cn_from, cn_to)))
+        return [cut(run, cn_from, cn_to) for run in found if run.cn_to >= cn_from]
 
     def runs_of(self, source: str, seq_from: int, seq_to: int) -> list[Run]:
         """The transactions seq_from..seq_to of the source as runs in order, cut to that range."""
@@ -128,7 +89,7 @@ class Commits:
             " ORDER BY seq_from"
         )
         found = (Run(*row) for row in self._database.read(sql, (source, seq_from, seq_to)))
-        return [_cut_seq(run, seq_from, seq_to) for run in found if run.seq_to >= seq_from]
+        return [cut_seq(run, seq_from, seq_to) for run in found if run.seq_to >= seq_from]
 
     def run_of(self, source: str, seq: int) -> Run | None:
         """The whole run that holds the source's transaction, None if not (or no longer) known."""
@@ -257,20 +218,6 @@ def _insert(connection: sqlite3.Connection, flush: Flush, run: Run) -> None:
     )
     last_time = run.time_from + run.seq_to - run.seq_from
     connection.execute("UPDATE warehouse SET last_cn = ?, last_time = ?", (run.cn_to, last_time))
-
-
-def _cut(run: Run, cn_from: int, cn_to: int) -> Run:
-    """The part of the run within cn_from..cn_to, which it meets."""
-    first, last = max(run.cn_from, cn_from), min(run.cn_to, cn_to)
-    skip = first - run.cn_from
-    start = run.seq_from + skip
-    return Run(first, run.source, start, start + last - first, run.time_from + skip)
-
-
-def _cut_seq(run: Run, seq_from: int, seq_to: int) -> Run:
-    """The part of the run within seq_from..seq_to, which it meets."""
-    shift = run.cn_from - run.seq_from
-    return _cut(run, seq_from + shift, seq_to + shift)
 
 
 def _outside(cn: int, oldest: int, newest: int) -> OutsideRetention:

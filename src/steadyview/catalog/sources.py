@@ -7,6 +7,7 @@ Kept per source: the stream position from which capture resumes, the last seq, t
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import dataclass
 
 from steadyview.catalog.database import Database
@@ -104,7 +105,7 @@ class Sources:
     def record_lost(self, lost: LostColumn) -> None:
         """Keep where a column was first lost. Idempotent; the earliest seq stays."""
         with self._database.write() as connection:
-            connection.execute(_LOST, lost_values(lost))
+            store_lost(connection, lost)
 
     def lost_columns(self) -> list[LostColumn]:
         """Every column that was lost, at its first loss."""
@@ -127,7 +128,7 @@ class Sources:
             )
 
 
-def lost_values(lost: LostColumn) -> tuple[str, str, str, int, str]:
-    """A lost column as a row of `lost_columns`."""
-    path = json.dumps(lost.relation.path)
-    return (lost.relation.source, path, lost.column, lost.seq, lost.reason)
+def store_lost(connection: sqlite3.Connection, lost: LostColumn) -> None:
+    """`Sources.record_lost` within a transaction of the caller's."""
+    values = (lost.relation.source, json.dumps(lost.relation.path), lost.column)
+    connection.execute(_LOST, (*values, lost.seq, lost.reason))

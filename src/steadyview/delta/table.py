@@ -9,6 +9,7 @@ A reader may not rely on `file_uris()` (percent-encoded) nor on partition column
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 import time
@@ -25,9 +26,10 @@ from steadyview.delta.durability import make_folder, sync_file, sync_folder
 from steadyview.delta.failures import told
 from steadyview.delta.files import AddedFile, FileEntry, Ranges, check_addable, collect, entries
 from steadyview.delta.names import slug
-from steadyview.errors import StorageDamaged
+from steadyview.errors import ConfigError, StorageDamaged
 
 _READABLE = frozenset({"timestampNtz"})
+_UNUSABLE = re.compile(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f\x7f]")
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
@@ -53,6 +55,7 @@ class Table:
         All columns are nullable. `ranged`: bigint columns whose ranges will be given per file.
         """
         table = Table(path)
+        _check_place(table.path)
         if not table.exists():
             with told(table.path):
                 make_folder(table.path)
@@ -195,6 +198,16 @@ class Table:
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
             _sync_log(self.path, self.version())
+
+
+def _check_place(path: Path) -> None:
+    """Such names are read as escapes below us: the table would be made in another place."""
+    if _UNUSABLE.search(str(path)):
+        raise ConfigError(
+            f'folder "{path}" cannot hold tables',
+            detail="its name holds a backslash, a control character or a percent-encoded one",
+            hint="choose another folder for the warehouse",
+        )
 
 
 def _create(

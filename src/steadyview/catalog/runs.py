@@ -1,0 +1,60 @@
+"""Flushes, runs and points: the values the commit table is made of (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steadyview.changes import LostColumn
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Transactions seq_from..seq_to of a source, durable in the log (none if seq_to is less).
+
+    `position`: where capture resumes after them. `lost`: columns lost at one of them.
+    """
+
+    source: str
+    number: int
+    seq_from: int
+    seq_to: int
+    position: str
+    lost: tuple[LostColumn, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive transactions of one source, admitted together."""
+
+    cn_from: int
+    source: str
+    seq_from: int
+    seq_to: int
+    time_from: int
+
+    @property
+    def cn_to(self) -> int:
+        """The cn of the run's last transaction."""
+        return self.cn_from + self.seq_to - self.seq_from
+
+
+@dataclass(frozen=True)
+class SourcePoint:
+    """A source's part of a cn: its last transaction included, and the position of that flush."""
+
+    seq: int
+    position: str | None
+
+
+def cut(run: Run, cn_from: int, cn_to: int) -> Run:
+    """The part of the run within cn_from..cn_to, which it meets."""
+    first, last = max(run.cn_from, cn_from), min(run.cn_to, cn_to)
+    skip = first - run.cn_from
+    start = run.seq_from + skip
+    return Run(first, run.source, start, start + last - first, run.time_from + skip)
+
+
+def cut_seq(run: Run, seq_from: int, seq_to: int) -> Run:
+    """The part of the run within seq_from..seq_to, which it meets."""
+    shift = run.cn_from - run.seq_from
+    return cut(run, seq_from + shift, seq_to + shift)
