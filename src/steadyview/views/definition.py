@@ -5,6 +5,10 @@
 Every SQL fragment here is Spark SQL over *stored* names only: column i of occurrence o is written
 `t{o}.c{i}`; in outputs of an aggregate view, group key g is `_g{g}`, and the state columns are
 `_count` and, per aggregated argument a, `_nonnull_{a}` and `_sum_{a}`.
+
+Outputs never speak of `_sum_{a}`, whose type is wider than what a person sees: SUM(a) is the column
+`_visible_sum_{a}` and AVG(a) `_visible_avg_{a}`, of the types Spark gives to these aggregates.
+Whoever evaluates outputs provides them from the state columns.
 """
 
 from __future__ import annotations
@@ -81,8 +85,7 @@ class Grouping:
 class Definition:
     """A view that can be maintained incrementally.
 
-    `text` is the SELECT as the user wrote it; `tables` maps each relation to the spellings (dotted,
-    as written in `text`) it goes by there. `grouping` is None for SELECT-PROJECT-JOIN views.
+    `text` is the SELECT as the user wrote it. `grouping` is None for SELECT-PROJECT-JOIN views.
     """
 
     name: str

@@ -16,8 +16,8 @@ from functools import cached_property
 
 from sqlglot import Dialect
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token as LexerToken
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import Token as LexerToken
+from sqlglot.tokenizer_core import TokenType
 
 from steadyview.errors import ViewRefused
 from steadyview.views.reasons import BY_CODE
@@ -88,7 +88,7 @@ class SourceText:
 
     @cached_property
     def partner(self) -> dict[int, int]:
-        """For the number of every opening bracket that of its closing one; SYNTAX_ERROR if unpaired."""
+        """Opening bracket to closing bracket, by number; SYNTAX_ERROR if one is unpaired."""
         pairs: dict[int, int] = {}
         waiting: list[int] = []
         for i, token in enumerate(self.tokens):
@@ -96,14 +96,14 @@ class SourceText:
                 waiting.append(i)
             elif token.word in _CLOSING:
                 if not waiting or _OPENING[self.tokens[waiting[-1]].word] != token.word:
-                    raise self.refusal(
-                        "SYNTAX_ERROR", token.start, f'has an unpaired "{token.raw}"'
-                    )
+                    raise self._unpaired(token)
                 pairs[waiting.pop()] = i
         if waiting:
-            lonely = self.tokens[waiting[-1]]
-            raise self.refusal("SYNTAX_ERROR", lonely.start, f'has an unpaired "{lonely.raw}"')
+            raise self._unpaired(self.tokens[waiting[-1]])
         return pairs
+
+    def _unpaired(self, token: Token) -> ViewRefused:
+        return self.refusal("SYNTAX_ERROR", token.start, f'has an unpaired "{token.raw}"')
 
     def word(self, index: int) -> str:
         """The word of token `index`, empty for names in quotes, literals, and beyond the ends."""

@@ -1,0 +1,87 @@
+"""Which watched relation a table's name means.
+
+`source.table` or `source.schema.table`, without regard to case as in Spark; among several that
+differ in case only, the exact spelling wins. `source.table` means schema "public" where there are
+several.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from steadyview.changes import RelationSchema
+from steadyview.errors import ViewRefused
+from steadyview.views.source_text import SourceText
+
+
+def find_relation(
+    source: SourceText, parts: tuple[str, ...], at: int, relations: Sequence[RelationSchema]
+) -> RelationSchema:
+    """The relation called `parts` at token `at`; UNKNOWN_TABLE or AMBIGUOUS_TABLE if not one."""
+    found = _candidates(parts, relations)
+    if not found:
+        raise _unknown(source, parts, at, relations)
+    if len(found) > 1:
+        listed = ", ".join(f'"{r.name}"' for r in found)
+        fact = f'reads "{".".join(parts)}", which may be {listed}'
+        raise source.refuse_at("AMBIGUOUS_TABLE", at, fact)
+    return found[0]
+
+
+def _candidates(
+    parts: tuple[str, ...], relations: Sequence[RelationSchema]
+) -> list[RelationSchema]:
+    called = [r for r in relations if len(parts) > 1 and _called(r, parts)]
+    for narrower in (_has_full_path, _is_public, _is_exact):
+        if len(called) > 1:
+            called = [r for r in called if narrower(r, parts)] or called
+    return called
+
+
+def _called(relation: RelationSchema, parts: tuple[str, ...]) -> bool:
+    source, *path = [part.lower() for part in parts]
+    own = [part.lower() for part in relation.name.path]
+    return source == relation.name.source.lower() and own[-len(path) :] == path
+
+
+def _has_full_path(relation: RelationSchema, parts: tuple[str, ...]) -> bool:
+    return len(relation.name.path) == len(parts) - 1
+
+
+def _is_public(relation: RelationSchema, parts: tuple[str, ...]) -> bool:
+    return relation.name.path[:-1] == ("public",)
+
+
+def _is_exact(relation: RelationSchema, parts: tuple[str, ...]) -> bool:
+    return relation.name.source == parts[0] and relation.name.path[1 - len(parts) :] == parts[1:]
+
+
+def _unknown(
+    source: SourceText, parts: tuple[str, ...], at: int, relations: Sequence[RelationSchema]
+) -> ViewRefused:
+    name = ".".join(parts)
+    near = near_names(name, [_short(r) for r in relations])
+    return source.refuse_at("UNKNOWN_TABLE", at, f'reads the unknown table "{name}"', hint=near)
+
+
+def _short(relation: RelationSchema) -> str:
+    path = relation.name.path
+    return ".".join((relation.name.source, *(path[1:] if path[:-1] == ("public",) else path)))
+
+
+def near_names(name: str, known: Sequence[str]) -> str | None:
+    """A hint that names what may have been meant, None if nothing is near.
+
+    >>> near_names("sales.order", ["sales.orders", "crm.customers"])
+    'did you mean "sales.orders"?'
+    """
+    spelled = {k.lower(): k for k in known}
+    for short in [k for k in spelled if k.rpartition(".")[2] == name.lower()]:
+        return f'did you mean "{spelled[short]}"?'
+    near = difflib.get_close_matches(name.lower(), spelled, n=3, cutoff=0.6)
+    return (
+        f"did you mean {' or '.join(f'{chr(34)}{spelled[n]}{chr(34)}' for n in near)}?"
+        if near
+        else None
+    )

@@ -1,0 +1,332 @@
+"""The structure of a query: WITH, SELECT list, FROM, WHERE, GROUP BY, each as a span of tokens.
+
+The grammar is Spark's, restricted to what can be maintained; where the text leaves it, the reader
+raises the reason at the very token. Expressions are only delimited here, not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+from steadyview.errors import ViewRefused
+from steadyview.views.source_text import SourceText, Span
+from steadyview.views.words import TRAILING, ends_expression, is_alias, joins, travels
+
+_T = TypeVar("_T")
+_MAXIMAL_DEPTH = 50
+_KIND_REFUSALS = {
+    "LEFT": "OUTER_JOIN",
+    "RIGHT": "OUTER_JOIN",
+    "FULL": "OUTER_JOIN",
+    "OUTER": "OUTER_JOIN",
+    "SEMI": "SEMI_JOIN",
+    "ANTI": "SEMI_JOIN",
+    "NATURAL": "NATURAL_JOIN",
+    "ASOF": "ASOF_JOIN",
+}
+_PRIMARY_REFUSALS = {"LATERAL": "LATERAL_JOIN", "VALUES": "NO_FROM", "TABLE": "TABLE_FUNCTION"}
+
+
+@dataclass(frozen=True)
+class Alias:
+    """`AS name (columns...)`; columns empty if not renamed."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's dotted name as written."""
+
+    parts: tuple[str, ...]
+    alias: Alias | None
+    at: int
+
+
+@dataclass(frozen=True)
+class Subquery:
+    """A query in FROM."""
+
+    query: Query
+    alias: Alias | None
+    at: int
+
+
+@dataclass(frozen=True)
+class Parenthesized:
+    """Joins in parentheses."""
+
+    relations: tuple[Relation, ...]
+    alias: Alias | None
+    at: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """An inner or cross join; `using` gives columns by name and token number."""
+
+    left: Relation
+    right: Relation
+    on: Span | None
+    using: tuple[tuple[str, int], ...]
+    at: int
+
+
+Relation: TypeAlias = "Table | Subquery | Parenthesized | Join"
+
+
+@dataclass(frozen=True)
+class Cte:
+    """One query of a WITH clause."""
+
+    alias: Alias
+    query: Query
+    at: int
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SELECT. `group` is None without GROUP BY; `group_all`: GROUP BY ALL."""
+
+    ctes: tuple[Cte, ...]
+    items: tuple[Span, ...]
+    relations: tuple[Relation, ...]
+    where: Span | None
+    group: tuple[Span, ...] | None
+    group_all: bool
+    at: int
+
+
+def outline(source: SourceText) -> Query:
+    """The structure of the whole text; ViewRefused at the first thing that is not maintained."""
+    return _Reader(source, 0, len(source.tokens), 0).whole_query()
+
+
+class _Reader:
+    """Reads tokens `at`..`stop`; brackets inside are read by readers of their own."""
+
+    def __init__(self, source: SourceText, at: int, stop: int, depth: int) -> None:
+        self._source = source
+        self._at = at
+        self._stop = stop
+        self._depth = depth
+        if depth > _MAXIMAL_DEPTH:
+            raise source.refuse_at("UNSUPPORTED_SYNTAX", at, "is nested too deeply")
+
+    def whole_query(self) -> Query:
+        """Everything up to the stop is one query."""
+        query = self._query()
+        self._end()
+        return query
+
+    def whole_relations(self) -> tuple[Relation, ...]:
+        """Everything up to the stop is a list of relations."""
+        relations = self._list(self._joined)
+        self._end()
+        return relations
+
+    def _end(self) -> None:
+        if self._at < self._stop:
+            code = TRAILING.get(self._word(), "UNSUPPORTED_SYNTAX")
+            raise self._refused(code, f'has "{self._source.tokens[self._at].raw}" here')
+
+    def _query(self) -> Query:
+        start = self._at
+        ctes = self._ctes()
+        if self._word() == "(":
+            inner = self._inside().whole_query()
+            return replace(inner, ctes=(*ctes, *inner.ctes))
+        if self._word() in {"VALUES", "FROM", "TABLE"}:
+            raise self._refused("NO_FROM", "has no SELECT ... FROM here")
+        if not self._take("SELECT"):
+            raise self._refused("UNSUPPORTED_SYNTAX", "has no SELECT where a query was expected")
+        return self._select(ctes, start)
+
+    def _select(self, ctes: tuple[Cte, ...], start: int) -> Query:
+        self._take("ALL")
+        if self._word() == "DISTINCT":
+            raise self._refused("DISTINCT", "uses SELECT DISTINCT")
+        items = self._list(self._expression)
+        if self._word() in TRAILING:
+            self._end()
+        if not self._take("FROM"):
+            raise self._source.refuse_at("NO_FROM", start, "has a SELECT without FROM")
+        relations = self._list(self._joined)
+        where = self._expression() if self._take("WHERE") else None
+        group, group_all = self._group() if self._take("GROUP BY") else (None, False)
+        return Query(ctes, items, relations, where, group, group_all, start)
+
+    def _ctes(self) -> tuple[Cte, ...]:
+        if not self._take("WITH"):
+            return ()
+        if self._word() == "RECURSIVE":
+            raise self._refused("RECURSIVE", "uses a recursive WITH")
+        return self._list(self._cte)
+
+    def _cte(self) -> Cte:
+        at = self._at
+        alias = self._alias_named()
+        self._take("AS")
+        if self._word() != "(":
+            raise self._refused("UNSUPPORTED_SYNTAX", f'has no query for "{alias.name}"')
+        return Cte(alias, self._inside().whole_query(), at)
+
+    def _group(self) -> tuple[tuple[Span, ...], bool]:
+        if self._word() == "ALL" and self._ended(self._at + 1):
+            self._at += 1
+            return (), True
+        spans = self._list(self._group_item)
+        return spans, False
+
+    def _group_item(self) -> Span:
+        if self._word() in {"GROUPING SETS", "CUBE", "ROLLUP"} or self._is_unit():
+            raise self._refused("GROUPING_SETS", "uses grouping sets")
+        span = self._expression()
+        for i in range(span.start, span.stop - 1):
+            if self._source.word(i) == "WITH" or self._source.word(i) == "GROUPING SETS":
+                raise self._source.refuse_at("GROUPING_SETS", i, "uses grouping sets")
+        return span
+
+    def _is_unit(self) -> bool:
+        return self._word() == "(" and self._source.word(self._at + 1) == ")"
+
+    def _joined(self) -> Relation:
+        left = self._primary()
+        while self._at < self._stop and joins(self._source, self._at):
+            at = self._at
+            self._join_kind()
+            right = self._primary()
+            on = self._expression() if self._take("ON") else None
+            using = self._using() if on is None and self._take("USING") else ()
+            left = Join(left, right, on, using, at)
+        return left
+
+    def _join_kind(self) -> None:
+        while not self._take("JOIN"):
+            word = self._word()
+            code = _KIND_REFUSALS.get(word)
+            if code == "OUTER_JOIN":
+                code = _KIND_REFUSALS.get(self._source.word(self._at + 1), "OUTER_JOIN")
+            if code:
+                raise self._refused(code, f"uses a join of kind {word}")
+            self._at += 1
+
+    def _using(self) -> tuple[tuple[str, int], ...]:
+        reader = self._inside()
+        names = reader._list(reader._name_at)
+        reader._end()
+        return names
+
+    def _primary(self) -> Relation:
+        at = self._at
+        if self._word() in _PRIMARY_REFUSALS and self._source.word(at + 1) != ".":
+            raise self._refused(_PRIMARY_REFUSALS[self._word()], f"uses {self._word()} in FROM")
+        if self._word() == "(":
+            return self._bracketed()
+        parts = self._path()
+        if self._word() == "(":
+            raise self._source.refuse_at("TABLE_FUNCTION", at, f'reads the function "{parts[-1]}"')
+        self._refuse_behind_table()
+        alias = self._alias()
+        self._refuse_behind_table()
+        return Table(parts, alias, at)
+
+    def _bracketed(self) -> Relation:
+        at = self._at
+        word = self._source.word(at + 1)
+        reader = self._inside()
+        if word in {"SELECT", "WITH"} or (word == "(" and reader._holds_query()):
+            query = reader.whole_query()
+            self._refuse_behind_table()
+            return Subquery(query, self._alias(), at)
+        if word in _PRIMARY_REFUSALS:
+            raise reader._refused(_PRIMARY_REFUSALS[word], f"uses {word} in FROM")
+        relations = reader.whole_relations()
+        self._refuse_behind_table()
+        return Parenthesized(relations, self._alias(), at)
+
+    def _holds_query(self) -> bool:
+        at = self._at
+        while self._source.word(at) == "(":
+            closing = self._source.partner[at]
+            at += 1
+            if closing != self._stop - 1 and self._source.word(closing + 1) not in TRAILING:
+                return False
+        return self._source.word(at) in {"SELECT", "WITH"}
+
+    def _refuse_behind_table(self) -> None:
+        if self._word() == "TABLESAMPLE":
+            raise self._refused("TABLESAMPLE", "uses TABLESAMPLE")
+        if self._at < self._stop and travels(self._source, self._at):
+            raise self._refused("TIME_TRAVEL", "reads a table as of another time")
+        if self._word() in {"PIVOT", "UNPIVOT"} and self._source.word(self._at + 1) != ".":
+            raise self._refused("PIVOT", f"uses {self._word()}")
+
+    def _path(self) -> tuple[str, ...]:
+        parts = [self._name_at()[0]]
+        while self._take("."):
+            parts.append(self._name_at()[0])
+        return tuple(parts)
+
+    def _alias(self) -> Alias | None:
+        if self._at >= self._stop:
+            return None
+        if not self._take("AS") and not is_alias(self._source, self._at):
+            return None
+        return self._alias_named()
+
+    def _alias_named(self) -> Alias:
+        name, _ = self._name_at()
+        if self._word() != "(":
+            return Alias(name, ())
+        reader = self._inside()
+        columns = reader._list(reader._name_at)
+        reader._end()
+        return Alias(name, tuple(name for name, _ in columns))
+
+    def _name_at(self) -> tuple[str, int]:
+        at = self._at
+        if at >= self._stop or not self._source.tokens[at].name:
+            raise self._refused("UNSUPPORTED_SYNTAX", "has no name where one was expected")
+        self._at += 1
+        return self._source.tokens[at].name, at
+
+    def _expression(self) -> Span:
+        start = self._at
+        while not self._ended(self._at):
+            self._at = self._source.partner.get(self._at, self._at) + 1
+        if start == self._at:
+            raise self._refused("SYNTAX_ERROR", "has no expression where one was expected")
+        return Span(start, self._at)
+
+    def _ended(self, at: int) -> bool:
+        return at >= self._stop or self._source.word(at) == "," or ends_expression(self._source, at)
+
+    def _list(self, read: Callable[[], _T]) -> tuple[_T, ...]:
+        found = [read()]
+        while self._take(","):
+            found.append(read())
+        return tuple(found)
+
+    def _inside(self) -> _Reader:
+        """A reader of the brackets that open here; this one goes on behind them."""
+        if self._word() != "(":
+            raise self._refused("UNSUPPORTED_SYNTAX", 'has no "(" where one was expected')
+        closing = self._source.partner[self._at]
+        reader = _Reader(self._source, self._at + 1, closing, self._depth + 1)
+        self._at = closing + 1
+        return reader
+
+    def _word(self) -> str:
+        return self._source.word(self._at) if self._at < self._stop else ""
+
+    def _take(self, word: str) -> bool:
+        found = self._word() == word
+        self._at += found
+        return found
+
+    def _refused(self, code: str, fact: str) -> ViewRefused:
+        return self._source.refuse_at(code, self._at, fact)
