@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -22,7 +22,8 @@ from steadyview.maintenance.bag_view import projected, summarized
 from steadyview.views.definition import Definition
 from steadyview.views.join_tree import join_tree
 from tests.recomputation import differences, recomputed
-from tests.worlds import World, worlds
+from tests.world_views import Choices
+from tests.worlds import Drawn, World, chosen_world
 
 
 @dataclass(frozen=True)
@@ -53,34 +54,42 @@ class Swept:
 SOUND = Sweeper()
 
 
-@st.composite
-def showings(draw: Any, length: int) -> list[Showing]:
+def chosen_showings(choices: Choices, length: int) -> list[Showing]:
     """The transactions 1..length cut into batches, each with an arbitrary reflected set."""
-    cuts = draw(st.sets(st.integers(1, length), max_size=2)) if length else set()
+    cuts = {choices.number(1, length) for _ in range(choices.number(0, 2))}
     ends = sorted({*cuts, length})
     return [
-        Showing(Batch(after, upto), draw(_subsets(length)), draw(st.integers(0, 999)))
+        Showing(Batch(after, upto), _subset(choices, length), choices.number(0, 999))
         for after, upto in zip([0, *ends], ends, strict=False)
     ]
 
 
-def _subsets(length: int) -> st.SearchStrategy[frozenset[int]]:
-    masks = st.integers(0, 2**length - 1)
-    return masks.map(lambda mask: frozenset(k for k in range(1, length + 1) if mask >> k - 1 & 1))
+def _subset(choices: Choices, length: int) -> frozenset[int]:
+    mask = choices.number(0, 2**length - 1)
+    return frozenset(k for k in range(1, length + 1) if mask >> k - 1 & 1)
+
+
+Generated: TypeAlias = tuple[World, list[Showing]]
+"""A world and what its sources show to every batch."""
+
+
+def chosen_case(choices: Choices) -> Generated:
+    """A world, and its transactions' batches, by the given choices."""
+    world = chosen_world(choices)
+    return world, chosen_showings(choices, len(world.transactions))
 
 
 @st.composite
-def cases(draw: Any) -> tuple[World, list[Showing]]:
-    """A world and what its sources show to every batch."""
-    world = draw(worlds())
-    return world, draw(showings(len(world.transactions)))
+def cases(draw: Any) -> Generated:
+    """Cases that Hypothesis draws and shrinks."""
+    return chosen_case(Drawn(draw))
 
 
 def sweep(definition: Definition, world: World, showing: Showing, sweeper: Sweeper) -> Swept:
     """One sweep over one batch, answered until it records."""
     luck = random.Random(showing.luck)
     algebra = sweeper.algebra(showing.batch, _log(world, showing, luck))
-    changed = _changed(definition, world, showing.batch)
+    changed = changed_occurrences(definition, world, showing.batch)
     machine = sweeper.sweep(definition, join_tree(definition), algebra, changed)
     states = reflected_states(world, showing.reflected)
     waiting, asks = list(machine.begin()), []
@@ -116,7 +125,8 @@ def _log(
     return log
 
 
-def _changed(definition: Definition, world: World, batch: Batch) -> frozenset[int]:
+def changed_occurrences(definition: Definition, world: World, batch: Batch) -> frozenset[int]:
+    """The occurrences of relations that some transaction of the batch changes."""
     inside = world.transactions[batch.after : batch.upto]
     relations = {change.relation for transaction in inside for change in transaction.changes}
     return frozenset(o.number for o in definition.occurrences if o.relation.name in relations)
