@@ -1,0 +1,152 @@
+"""The catalog's file: threads, other processes, damage, no secrets."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from steadyview.catalog import Catalog, Flush
+from steadyview.errors import StorageDamaged, StorageUnavailable
+from tests.catalog.clocks import SetClock
+
+READ = """
+import sys
+from pathlib import Path
+from steadyview.catalog import Catalog
+catalog = Catalog.open(Path(sys.argv[1]), None)
+for line in sys.stdin:
+    state = catalog.sources.state("sales")
+    print(catalog.commits.last_cn(), state.last_seq, state.position, flush=True)
+"""
+
+
+def test_threads_admit_without_losing_or_doubling_a_commit(catalog: Catalog) -> None:
+    def work(source: str) -> None:
+        for seq in range(1, 41):
+            catalog.commits.admit(Flush(source, seq, seq, seq, str(seq)))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("sales", "crm")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [catalog.commits.transaction_of(cn) for cn in range(1, 81)]
+    assert sorted(found) == sorted((s, seq) for s in ("sales", "crm") for seq in range(1, 41))
+    assert [seq for source, seq in found if source == "crm"] == list(range(1, 41))
+
+
+def test_another_process_reads_committed_states_while_one_writes(catalog: Catalog) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", READ, str(catalog.path.parent)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for seq in (1, 2, 3):
+            catalog.commits.admit(Flush("sales", seq, seq, seq, f"p{seq}"))
+            with catalog._database.write() as connection:
+                connection.execute("UPDATE sources SET last_seq = 99")
+                process.stdin.write("\n")
+                process.stdin.flush()
+                assert process.stdout.readline() == f"{seq} {seq} p{seq}\n"
+                connection.execute("UPDATE sources SET last_seq = ?", (seq,))
+        process.stdin.close()
+
+
+def test_a_failed_transaction_leaves_nothing(catalog: Catalog) -> None:
+    def fail() -> None:
+        with catalog._database.write() as connection:
+            connection.execute("UPDATE warehouse SET last_cn = 99")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert catalog.commits.last_cn() == 0
+
+
+def test_committed_means_durable(catalog: Catalog) -> None:
+    assert catalog._database.read("PRAGMA synchronous") == [(2,)]
+    assert catalog._database.read("PRAGMA journal_mode") == [("wal",)]
+    assert catalog._database.read("PRAGMA foreign_keys") == [(1,)]
+
+
+def test_every_table_is_strict(catalog: Catalog) -> None:
+    tables = catalog._database.read(
+        "SELECT name, strict FROM pragma_table_list"
+        " WHERE schema = 'main' AND name NOT LIKE 'sqlite%'"
+    )
+    assert len(tables) >= 8
+    assert all(strict for _, strict in tables)
+
+
+def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "catalog.db").write_bytes(b"no database at all" * 100)
+    for opening in (Catalog.open, Catalog.create):
+        with pytest.raises(StorageDamaged, match="is damaged") as raised:
+            opening(tmp_path, SetClock())
+        assert raised.value.hint
+
+
+def test_an_overwritten_page_is_damage_with_something_to_do(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path, SetClock()) as catalog:
+        for i in range(200):
+            catalog.sources.register(f"source {i}", "sqlite")
+    path = tmp_path / "catalog.db"
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(StorageDamaged) as raised:
+        Catalog.open(tmp_path, SetClock()).sources.states()
+    assert "restore" in (raised.value.hint or "")
+
+
+def test_a_foreign_database_is_damage(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "catalog.db")
+    connection.execute("CREATE TABLE anything (x)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StorageDamaged):
+        Catalog.create(tmp_path, SetClock())
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path, SetClock()) as made, made._database.write() as connection:
+        connection.execute("UPDATE warehouse SET format = 99")
+    with pytest.raises(StorageDamaged, match="another format"):
+        Catalog.open(tmp_path, SetClock())
+
+
+def test_no_warehouse_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(StorageDamaged, match="there is no warehouse"):
+        Catalog.open(tmp_path / "none", SetClock())
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_full_disk_is_said_so_and_work_goes_on_afterwards(catalog: Catalog) -> None:
+    ((pages,),) = catalog._database.read("PRAGMA page_count")
+    catalog._database.read(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StorageUnavailable, match="disk full"):
+        _admit(catalog, 1000)
+    last = catalog.commits.last_cn()
+    catalog._database.read("PRAGMA max_page_count = 1000000")
+    catalog.commits.admit(Flush("sales", last + 1, last + 1, last + 1, "p"))
+    assert catalog.commits.last_cn() == last + 1
+
+
+def _admit(catalog: Catalog, count: int) -> None:
+    for seq in range(1, count):
+        catalog.commits.admit(Flush("sales", seq, seq, seq, "p" * 1000))
+
+
+def test_a_closed_catalog_can_be_closed_again(catalog: Catalog) -> None:
+    catalog.close()
+    catalog.close()

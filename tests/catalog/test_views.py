@@ -1,0 +1,116 @@
+"""Views: states, publishing, what can be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from steadyview.catalog import Base, Batch, Catalog, Flush, Published, ViewSpec
+
+
+def spec(name: str, kind: str = "incremental") -> ViewSpec:
+    return ViewSpec(name, "SELECT 1", "complete", kind, "{}", "f1")
+
+
+@pytest.fixture
+def views(catalog: Catalog) -> Catalog:
+    catalog.commits.admit(Flush("sales", 1, 1, 10, "p"))
+    catalog.views.add(spec("a"), 2)
+    catalog.views.add(spec("b"), 2)
+    return catalog
+
+
+def test_a_view_is_building_until_something_is_published(views: Catalog) -> None:
+    row = views.views.get("a")
+    assert (row.state, row.start_cn, row.oldest_cn, row.cn) == ("building", 2, 2, None)
+    views.views.started("a", 5)
+    views.views.publish([Published("a", 5, 0, 5, 1)])
+    row = views.views.get("a")
+    assert (row.state, row.start_cn, row.cn, row.base_cn) == ("active", 5, 5, 5)
+    assert views.views.get("b").state == "building"
+
+
+def test_views_are_published_together_or_not_at_all(views: Catalog) -> None:
+    views.views.publish([Published("a", 3, 1, 2, 1), Published("b", 3, 1, 2, 1)])
+    with pytest.raises(ValueError, match='"b" cannot go from cn 3'):
+        views.views.publish([Published("a", 4, 2, 2, 1), Published("b", 2, 2, 2, 1)])
+    with pytest.raises(KeyError):
+        views.views.publish([Published("a", 4, 2, 2, 1), Published("none", 4, 2, 2, 1)])
+    assert [v.cn for v in views.views.all()] == [3, 3]
+
+
+def test_only_admitted_commits_can_be_published(views: Catalog) -> None:
+    with pytest.raises(ValueError, match="last 10"):
+        views.views.publish([Published("a", 11, 1, 2, 1)])
+
+
+def test_a_base_never_passes_the_published_commit(views: Catalog) -> None:
+    with pytest.raises(ValueError, match='"a"'):
+        views.views.publish([Published("a", 4, 1, 5, 1)])
+
+
+def test_publishing_again_changes_nothing(views: Catalog) -> None:
+    update = [Published("a", 4, 1, 4, 3)]
+    views.views.publish(update)
+    before = views.views.all()
+    views.views.publish(update)
+    assert views.views.all() == before
+    assert views.views.bases("a") == [Base(4, 3)]
+
+
+def test_every_base_stays_addressable_until_it_is_vacuumed(views: Catalog) -> None:
+    for cn, version in ((3, 1), (5, 2), (9, 3)):
+        views.views.publish([Published("a", cn, 0, cn, version)])
+    assert views.views.bases("a") == [Base(3, 1), Base(5, 2), Base(9, 3)]
+    views.views.invalidate_bases("a", 2)
+    assert views.views.bases("a") == [Base(5, 2), Base(9, 3)]
+    views.views.invalidate_bases("a", 100)
+    assert views.views.bases("a") == [Base(9, 3)]
+
+
+def test_the_oldest_readable_commit_only_rises_and_never_passes_the_view(views: Catalog) -> None:
+    views.views.publish([Published("a", 8, 0, 2, 1)])
+    views.views.forget_before("a", 6)
+    views.views.forget_before("a", 4)
+    assert views.views.get("a").oldest_cn == 6
+    views.views.forget_before("a", 100)
+    assert views.views.get("a").oldest_cn == 8
+
+
+def test_a_stopped_view_says_why_and_where_and_can_be_resumed(views: Catalog) -> None:
+    views.views.publish([Published("a", 4, 1, 2, 1)])
+    views.views.stop("a", "division by zero", 5)
+    row = views.views.get("a")
+    assert (row.state, row.error, row.error_cn, row.cn) == ("stopped", "division by zero", 5, 4)
+    views.views.resume("a")
+    row = views.views.get("a")
+    assert (row.state, row.error, row.error_cn) == ("active", None, None)
+    views.views.stop("b", "no", 3)
+    views.views.resume("b")
+    assert views.views.get("b").state == "building"
+
+
+def test_a_refused_view_carries_its_reason(views: Catalog) -> None:
+    views.views.refuse("a", "outer-join", "outer joins are not maintained")
+    row = views.views.get("a")
+    assert (row.state, row.code) == ("refused", "outer-join")
+
+
+def test_a_dropped_name_is_free_and_the_new_view_is_another_one(views: Catalog) -> None:
+    views.views.publish([Published("a", 4, 1, 2, 1)])
+    old = views.views.get("a")
+    with pytest.raises(ValueError, match='"a" cannot be added'):
+        views.views.add(spec("a"), 4)
+    views.views.drop("a")
+    assert views.views.find("a") is None
+    assert views.views.add(spec("a", "recomputed"), 6).id != old.id
+    assert [v.id for v in views.views.dropped()] == [old.id]
+    views.views.remove(old.id)
+    views.views.remove(views.views.get("a").id)
+    assert views.views.dropped() == []
+    assert views.views.get("a").kind == "recomputed"
+
+
+def test_batches_come_newest_first(catalog: Catalog) -> None:
+    batches = [Batch(i, i + 1, 1, 4, 100, 10 * i, 10 * i + 5) for i in range(5)]
+    assert [catalog.batches.record(b) for b in batches] == [1, 2, 3, 4, 5]
+    assert catalog.batches.recent(2) == [batches[4], batches[3]]
