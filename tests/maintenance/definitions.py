@@ -15,7 +15,7 @@ from steadyview.views.definition import (
     Residual,
 )
 from steadyview.views.interpret import column_equality
-from tests.world_views import ALIASES, Condition, Place, ViewText
+from tests.world_views import ALIASES, Call, Condition, Place, ViewText
 from tests.worlds import NAMES
 
 _COLUMN = re.compile(rf"\b([{ALIASES}])\.([{''.join(NAMES)}])\b")
@@ -40,7 +40,7 @@ def definition_of(view: ViewText) -> Definition:
         tuple(_occurrence(view, i, place) for i, place in enumerate(view.places)),
         tuple(equalities),
         tuple(Residual(fragment(c.sql), c.over) for c in residuals),
-        tuple(Output(f"o{i}", fragment(sql)) for i, sql in enumerate(view.outputs)),
+        tuple(Output(f"o{i}", sql) for i, sql in enumerate(_outputs(view))),
         _grouping(view) if view.calls else None,
     )
 
@@ -56,6 +56,21 @@ def _occurrence(view: ViewText, number: int, place: Place) -> Occurrence:
     text = " AND ".join(f"({fragment(sql)})" for sql in filters) or None
     columns = tuple(range(len(place.schema.columns)))
     return Occurrence(number, place.schema, place.alias, columns, text)
+
+
+def _outputs(view: ViewText) -> list[str]:
+    if not view.calls:
+        return [fragment(sql) for sql in view.outputs]
+    return [*(f"_g{g}" for g in range(len(view.keys))), *(_shown(view, c) for c in view.calls)]
+
+
+def _shown(view: ViewText, call: Call) -> str:
+    """What a call shows of its state; AVG has no fragment that needs no division."""
+    if call.argument is None:
+        return "_count"
+    number = list(view.arguments).index(call.argument)
+    summed = f"CASE WHEN _nonnull_{number} > 0 THEN _sum_{number} END"
+    return {"COUNT": f"_nonnull_{number}", "SUM": summed}.get(call.function, "NULL")
 
 
 def _grouping(view: ViewText) -> Grouping:

@@ -167,11 +167,12 @@ def true_changes(world: World) -> dict[int, Any]:
     if world.view.state is None:
         return dict(differences(recomputed(world, world.view.sql)))
     width = len(world.view.keys)
-    states = [_summaries(state, width) for state in recomputed(world, world.view.state)]
+    states = [summaries(state, width) for state in recomputed(world, world.view.state)]
     return dict(_summary_differences(states))
 
 
-def _summaries(state: Bag[Row], width: int) -> Mapping[Row, Summary]:
+def summaries(state: Bag[Row], width: int) -> Mapping[Row, Summary]:
+    """The rows of a view's `state` query, as a state whose groups have `width` keys."""
     return {row[:width]: _summary(row[width:]) for row, _ in state}
 
 

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from steadyview.algebra import Bag, Row, Step, Value, Versions
 from steadyview.changes import RelationName
+from steadyview.maintenance.relation_algebra import RelationAlgebra
 from steadyview.views.definition import Occurrence
 from steadyview.views.interpret import column_equality, interpret
 
@@ -81,8 +82,8 @@ class Keys:
 Handle: TypeAlias = Answer | Partner | Partial | Keys
 
 
-class BagAlgebra:
-    """`RelationAlgebra[Handle]` over one batch and one frozen answer state per source."""
+class BagAlgebra(RelationAlgebra[Handle]):
+    """The algebra over one batch and one frozen answer state per source."""
 
     def __init__(self, batch: Batch, log: Mapping[RelationName, Sequence[LogRow]]) -> None:
         self._batch = batch

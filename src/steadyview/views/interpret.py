@@ -6,17 +6,15 @@ columns, literals (integer, decimal, string, boolean, NULL), `= <> < <= > >= <=>
 IS [NOT] NULL, `+ - *`, BETWEEN, IN with a list, CASE. Anything else is refused when the fragment is
 compiled, never answered approximately.
 
-Three-valued logic: a truth is True, False or None, and None (unknown) is also SQL's NULL.
-Assumes: both sides of a comparison are of one kind (numbers, strings, truths).
+Three-valued logic and the meaning of operators are those of `sql_values`.
 Not promised: Spark's overflow errors; integers here are unbounded and decimals exact.
 """
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -26,6 +24,22 @@ from sqlglot.errors import SqlglotError
 
 from steadyview.algebra import Row, Value
 from steadyview.errors import DefiniteError
+from steadyview.views.sql_values import (
+    add,
+    at_least,
+    at_most,
+    conjunction,
+    disjunction,
+    equal,
+    greater,
+    less,
+    multiply,
+    negation,
+    negative,
+    same,
+    subtract,
+    unequal,
+)
 
 Rows: TypeAlias = Sequence[Row]
 """The row bound to every occurrence, by occurrence number."""
@@ -35,7 +49,6 @@ Evaluate: TypeAlias = Callable[[Rows, Names], Value]
 ColumnOf: TypeAlias = tuple[int, int]
 """(occurrence, column), both by number."""
 
-_EXACT = Context(prec=100, traps=[Inexact])
 _OCCURRENCE, _COLUMN = re.compile(r"t(\d+)"), re.compile(r"c(\d+)")
 _INTEGER, _DECIMAL = re.compile(r"\d+"), re.compile(r"\d*\.\d+|\d+\.\d*")
 
@@ -123,114 +136,20 @@ def _constant(value: Value) -> Evaluate:
     return lambda _rows, _names: value
 
 
-def _strict(apply: Callable[[Value, Value], Value]) -> Callable[[exp.Expression], Evaluate]:
-    """A builder for an operator that is NULL as soon as one operand is."""
-
+def _binary(apply: Callable[[Value, Value], Value]) -> Callable[[exp.Expression], Evaluate]:
     def build(node: exp.Expression) -> Evaluate:
         left, right = _compiled(node.this), _compiled(node.expression)
-
-        def evaluate(rows: Rows, names: Names) -> Value:
-            x, y = left(rows, names), right(rows, names)
-            return None if x is None or y is None else apply(x, y)
-
-        return evaluate
+        return lambda rows, names: apply(left(rows, names), right(rows, names))
 
     return build
 
 
-def _compared(holds: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
-    def apply(x: Value, y: Value) -> bool:
-        if _kind(x) is not _kind(y):
-            raise DefiniteError(f"cannot compare {x!r} with {y!r}", detail="they differ in kind")
-        return holds(x, y)
-
-    return apply
-
-
-def _kind(value: Value) -> type:
-    """Numbers compare with numbers; everything else only with its own type, truths included."""
-    return Decimal if type(value) in (int, Decimal) else type(value)
-
-
-def _arithmetic(
-    integers: Callable[[int, int], int], decimals: Callable[[Decimal, Decimal], Decimal]
-) -> Callable[[Value, Value], Value]:
-    def apply(x: Value, y: Value) -> Value:
-        if type(x) is int and type(y) is int:
-            return integers(x, y)
-        if _kind(x) is not Decimal or _kind(y) is not Decimal:
-            raise DefiniteError(f"cannot calculate with {x!r} and {y!r}", detail="expected numbers")
-        return decimals(Decimal(x), Decimal(y))
-
-    return apply
-
-
-_equal = _compared(operator.eq)
-_not_below, _not_above = _compared(operator.ge), _compared(operator.le)
-
-
-def _null_safe(*, negated: bool) -> Callable[[exp.Expression], Evaluate]:
+def _unary(apply: Callable[[Value], Value]) -> Callable[[exp.Expression], Evaluate]:
     def build(node: exp.Expression) -> Evaluate:
-        left, right = _compiled(node.this), _compiled(node.expression)
-
-        def evaluate(rows: Rows, names: Names) -> bool:
-            x, y = left(rows, names), right(rows, names)
-            same = x is y if x is None or y is None else _equal(x, y)
-            return same is not negated
-
-        return evaluate
+        operand = _compiled(node.this)
+        return lambda rows, names: apply(operand(rows, names))
 
     return build
-
-
-def conjunction(truths: Sequence[bool | None]) -> bool | None:
-    """SQL's AND: one False decides, otherwise one unknown does.
-
-    >>> conjunction([True, None]), conjunction([None, False])
-    (None, False)
-    """
-    if any(truth is False for truth in truths):
-        return False
-    return None if any(truth is None for truth in truths) else True
-
-
-def disjunction(truths: Sequence[bool | None]) -> bool | None:
-    """SQL's OR: one True decides, otherwise one unknown does.
-
-    >>> disjunction([False, None]), disjunction([None, True])
-    (None, True)
-    """
-    return negation(conjunction([negation(truth) for truth in truths]))
-
-
-def negation(truth: bool | None) -> bool | None:
-    """SQL's NOT: the unknown stays unknown."""
-    return None if truth is None else not truth
-
-
-def _connective(
-    combine: Callable[[Sequence[bool | None]], bool | None],
-) -> Callable[[exp.Expression], Evaluate]:
-    def build(node: exp.Expression) -> Evaluate:
-        left, right = _compiled(node.this), _compiled(node.expression)
-        return lambda rows, names: combine([left(rows, names), right(rows, names)])
-
-    return build
-
-
-def _not(node: exp.Expression) -> Evaluate:
-    operand = _compiled(node.this)
-    return lambda rows, names: negation(operand(rows, names))
-
-
-def _negative(node: exp.Expression) -> Evaluate:
-    operand, minus = _compiled(node.this), _arithmetic(operator.sub, _EXACT.subtract)
-
-    def evaluate(rows: Rows, names: Names) -> Value:
-        value = operand(rows, names)
-        return None if value is None else minus(0, value)
-
-    return evaluate
 
 
 def _is(node: exp.Expression) -> Evaluate:
@@ -240,19 +159,14 @@ def _is(node: exp.Expression) -> Evaluate:
     return lambda rows, names: operand(rows, names) is None
 
 
-def _comparison(holds: Callable[[Value, Value], bool], x: Value, y: Value) -> bool | None:
-    return None if x is None or y is None else holds(x, y)
-
-
 def _between(node: exp.Expression) -> Evaluate:
     if node.args.get("symmetric"):
         raise _not_interpreted(node)
     operand, low, high = (_compiled(node.args[part]) for part in ("this", "low", "high"))
 
-    def evaluate(rows: Rows, names: Names) -> bool | None:
+    def evaluate(rows: Rows, names: Names) -> Value:
         value = operand(rows, names)
-        above = _comparison(_not_below, value, low(rows, names))
-        below = _comparison(_not_above, value, high(rows, names))
+        above, below = at_least(value, low(rows, names)), at_most(value, high(rows, names))
         return conjunction([above, below])
 
     return evaluate
@@ -263,9 +177,9 @@ def _in(node: exp.Expression) -> Evaluate:
         raise _not_interpreted(node)
     operand, members = _compiled(node.this), [_compiled(member) for member in node.expressions]
 
-    def evaluate(rows: Rows, names: Names) -> bool | None:
+    def evaluate(rows: Rows, names: Names) -> Value:
         value = operand(rows, names)
-        return disjunction([_comparison(_equal, value, m(rows, names)) for m in members])
+        return disjunction([equal(value, member(rows, names)) for member in members])
 
     return evaluate
 
@@ -277,10 +191,8 @@ def _case(node: exp.Expression) -> Evaluate:
 
     def evaluate(rows: Rows, names: Names) -> Value:
         for when, then in branches:
-            truth = when(rows, names)
-            if subject:
-                truth = _comparison(_equal, subject(rows, names), truth)
-            if truth is True:
+            found = when(rows, names)
+            if (equal(subject(rows, names), found) if subject else found) is True:
                 return then(rows, names)
         return default(rows, names)
 
@@ -301,22 +213,22 @@ _BUILDERS: Mapping[type[exp.Expression], Callable[[exp.Expression], Evaluate]] =
     exp.Boolean: _boolean,
     exp.Null: lambda _node: _constant(None),
     exp.Paren: _paren,
-    exp.EQ: _strict(_equal),
-    exp.NEQ: _strict(_compared(operator.ne)),
-    exp.LT: _strict(_compared(operator.lt)),
-    exp.LTE: _strict(_not_above),
-    exp.GT: _strict(_compared(operator.gt)),
-    exp.GTE: _strict(_not_below),
-    exp.NullSafeEQ: _null_safe(negated=False),
-    exp.NullSafeNEQ: _null_safe(negated=True),
-    exp.And: _connective(conjunction),
-    exp.Or: _connective(disjunction),
-    exp.Not: _not,
+    exp.EQ: _binary(equal),
+    exp.NEQ: _binary(unequal),
+    exp.LT: _binary(less),
+    exp.LTE: _binary(at_most),
+    exp.GT: _binary(greater),
+    exp.GTE: _binary(at_least),
+    exp.NullSafeEQ: _binary(same),
+    exp.NullSafeNEQ: _binary(lambda x, y: not same(x, y)),
+    exp.And: _binary(lambda p, q: conjunction([p, q])),
+    exp.Or: _binary(lambda p, q: disjunction([p, q])),
+    exp.Not: _unary(negation),
     exp.Is: _is,
-    exp.Neg: _negative,
-    exp.Add: _strict(_arithmetic(operator.add, _EXACT.add)),
-    exp.Sub: _strict(_arithmetic(operator.sub, _EXACT.subtract)),
-    exp.Mul: _strict(_arithmetic(operator.mul, _EXACT.multiply)),
+    exp.Neg: _unary(negative),
+    exp.Add: _binary(add),
+    exp.Sub: _binary(subtract),
+    exp.Mul: _binary(multiply),
     exp.Between: _between,
     exp.In: _in,
     exp.Case: _case,
