@@ -21,7 +21,8 @@ ORDERS = RelationSchema(
     (Column("id", "BIGINT"), Column("price", "DECIMAL(12,2)"), Column("at", "TIMESTAMP_NTZ")),
 )
 LINES = RelationSchema(
-    RelationName("sales", ("public", "Order Lines")), (Column("id", "BIGINT"), Column("t", "STRING"))
+    RelationName("sales", ("public", "Order Lines")),
+    (Column("id", "BIGINT"), Column("t", "STRING")),
 )
 SHOP = (ORDERS, LINES)
 

@@ -88,9 +88,14 @@ class UpdateLog:
         table = self.table(relation)
         return _read(table, self.files(relation, seq_from, seq_to), None, seq_from, seq_to)
 
-    def compact(self, relation: RelationName, upto_seq: int) -> int:
-        """Merge small files of admitted transactions up to `upto_seq`; how many went."""
-        return compaction.compact(self.table(relation), upto_seq)
+    def compact(
+        self, relation: RelationName, upto_seq: int, many: int = compaction.MANY_FILES
+    ) -> int:
+        """If more than `many` files hold only admitted transactions up to `upto_seq`, merge them.
+
+        How many files went.
+        """
+        return compaction.compact(self.table(relation), upto_seq, many)
 
     def prune(self, relation: RelationName, before_seq: int) -> int:
         """Unlist files that hold only transactions before `before_seq`; how many."""
