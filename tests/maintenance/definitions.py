@@ -1,10 +1,14 @@
-"""A generated view's definition, made from its parts; no SQL front end has a hand in it."""
+"""A generated view's definition: as the front end reads its SQL, or made from its parts without it.
+
+Both must be maintained exactly; where only one is, the fault lies between text and definition.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from steadyview.views.analyze import analyze
 from steadyview.views.definition import (
     Argument,
     Definition,
@@ -15,8 +19,9 @@ from steadyview.views.definition import (
     Residual,
 )
 from steadyview.views.interpret import column_equality
+from steadyview.views.parse import parse_view
 from tests.world_views import ALIASES, Call, Condition, Place, ViewText
-from tests.worlds import NAMES
+from tests.worlds import NAMES, World
 
 _COLUMN = re.compile(rf"\b([{ALIASES}])\.([{''.join(NAMES)}])\b")
 
@@ -30,7 +35,14 @@ def fragment(sql: str) -> str:
     return _COLUMN.sub(lambda m: f"t{ALIASES.index(m[1])}.c{NAMES.index(m[2])}", sql)
 
 
-def definition_of(view: ViewText) -> Definition:
+def analyzed(world: World) -> Definition:
+    """What the front end makes of the view's SQL."""
+    return analyze(parse_view("v", world.view.sql), world.schemas)
+
+
+def assembled(world: World) -> Definition:
+    """The definition put together from the generated parts."""
+    view = world.view
     equalities = [e for c in view.conditions if (e := _equality(c))]
     residuals = [c for c in view.conditions if len(c.over) != 1 and not _equality(c)]
     return Definition(
@@ -65,12 +77,11 @@ def _outputs(view: ViewText) -> list[str]:
 
 
 def _shown(view: ViewText, call: Call) -> str:
-    """What a call shows of its state; AVG has no fragment that needs no division."""
     if call.argument is None:
         return "_count"
     number = list(view.arguments).index(call.argument)
-    summed = f"CASE WHEN _nonnull_{number} > 0 THEN _sum_{number} END"
-    return {"COUNT": f"_nonnull_{number}", "SUM": summed}.get(call.function, "NULL")
+    names = {"COUNT": "_nonnull", "SUM": "_visible_sum", "AVG": "_visible_avg"}
+    return f"{names[call.function]}_{number}"
 
 
 def _grouping(view: ViewText) -> Grouping:

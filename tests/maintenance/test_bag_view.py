@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from steadyview.algebra import Bag, Summary
+from fractions import Fraction
+
+from steadyview.algebra import Bag, Row, Summary
 from steadyview.maintenance.bag_algebra import Partial
 from steadyview.maintenance.bag_view import rolled, summarized, visible
 from steadyview.views.definition import Argument, Definition, Grouping, Output
-from tests.maintenance.definitions import definition_of
+from tests.maintenance.definitions import analyzed
 from tests.maintenance.sweeping import chosen_case, summaries, swept_changes
 from tests.recomputation import recomputed
 from tests.worlds import Seeded
@@ -18,37 +20,42 @@ GLOBAL = Definition(
     (),
     (),
     (),
-    (Output("n", "_count"), Output("s", "CASE WHEN _nonnull_0 > 0 THEN _sum_0 END")),
+    (Output("n", "_count"), Output("s", "_visible_sum_0"), Output("a", "_visible_avg_0")),
     Grouping((), (Argument("t0.c0", summed=True),)),
 )
 
 
+def _as_sqlite_shows(row: Row) -> Row:
+    """SQLite's averages are floats."""
+    return tuple(float(value) if isinstance(value, Fraction) else value for value in row)
+
+
 def test_aggregate_views_show_at_every_cn_what_their_sql_says() -> None:
     shown = 0
-    for seed in range(700):
+    for seed in range(500):
         world, showings = chosen_case(Seeded(seed))
-        calls = [call.function for call in world.view.calls]
-        if world.view.state is None or "AVG" in calls:
+        if world.view.state is None:
             continue
-        definition = definition_of(world.view)
+        definition = analyzed(world)
         deltas = swept_changes(definition, world, showings)
         state = summaries(recomputed(world, world.view.state)[0], len(world.view.keys))
         for cn, truth in enumerate(recomputed(world, world.view.sql)):
             state = rolled(state, deltas.get(cn, {}))
-            assert visible(definition, state) == truth, f"chosen_case(Seeded({seed})) at cn {cn}"
+            rows = visible(definition, state).map(_as_sqlite_shows)
+            assert rows == truth, f"chosen_case(Seeded({seed})) at cn {cn}"
             shown += len(truth)
     assert shown > 100
 
 
 def test_a_global_aggregate_without_rows_is_one_row() -> None:
-    assert visible(GLOBAL, {}) == Bag.of([(0, None)])
+    assert visible(GLOBAL, {}) == Bag.of([(0, None, None)])
     assert visible(
         GLOBAL, rolled({(): Summary(1, (1,), (5,))}, {(): Summary(-1, (-1,), (-5,))})
-    ) == (Bag.of([(0, None)]))
+    ) == (Bag.of([(0, None, None)]))
 
 
 def test_a_sum_over_nulls_only_is_null() -> None:
-    assert visible(GLOBAL, {(): Summary(2, (0,), (0,))}) == Bag.of([(2, None)])
+    assert visible(GLOBAL, {(): Summary(2, (0,), (0,))}) == Bag.of([(2, None, None)])
 
 
 def test_a_group_without_rows_is_gone_and_null_keys_are_one_group() -> None:

@@ -11,7 +11,7 @@ from steadyview.maintenance import Ask
 from steadyview.maintenance.bag_algebra import Batch, Handle
 from steadyview.views.join_tree import Edge, JoinTree, join_tree
 from tests.maintenance.cases import View, case, relation, view
-from tests.maintenance.definitions import definition_of
+from tests.maintenance.definitions import assembled
 from tests.maintenance.sweeping import SOUND, Showing, changed_occurrences, chosen_case, sweep
 from tests.worlds import Seeded
 
@@ -81,7 +81,7 @@ def behind(tree: JoinTree, edge: Edge) -> set[int]:
 def test_generated_batches_ask_once_along_each_edge_with_a_change_behind_it() -> None:
     for seed in range(500):
         world, showings = chosen_case(Seeded(seed))
-        definition = definition_of(world.view)
+        definition = assembled(world)
         tree = join_tree(definition)
         for showing in showings:
             asks = sweep(definition, world, showing, SOUND).asks
@@ -95,5 +95,5 @@ def test_only_the_edges_without_a_key_read_a_relation_whole() -> None:
     for seed in range(200):
         world, showings = chosen_case(Seeded(seed))
         for showing in showings:
-            for ask in sweep(definition_of(world.view), world, showing, SOUND).asks:
+            for ask in sweep(assembled(world), world, showing, SOUND).asks:
                 assert (ask.keys is None) == (ask.edge.key is None)

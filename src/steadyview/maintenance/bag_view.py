@@ -12,9 +12,10 @@ except for a global aggregate, whose only group is always there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TypeAlias
 
-from steadyview.algebra import Bag, Row, Summary
+from steadyview.algebra import Bag, Row, Summary, Value
 from steadyview.maintenance.bag_algebra import Bound, Handle, Partial
 from steadyview.views.definition import Definition, Grouping
 from steadyview.views.interpret import interpret
@@ -55,7 +56,7 @@ def rolled(state: State, delta: State) -> State:
 
 
 def visible(definition: Definition, state: State) -> Bag[Row]:
-    """The rows that an aggregate view shows in a state."""
+    """The rows that an aggregate view shows in a state. An average is an exact fraction here."""
     grouping = definition.grouping
     assert grouping is not None
     if not grouping.keys and not state:
@@ -77,8 +78,10 @@ def _without_nothing(groups: State) -> dict[Row, Summary]:
 
 
 def _shown(definition: Definition, group: Row, summary: Summary) -> Row:
-    names = {"_count": summary.count}
+    names: dict[str, Value] = {"_count": summary.count}
     names |= {f"_g{g}": value for g, value in enumerate(group)}
-    names |= {f"_nonnull_{a}": count for a, count in enumerate(summary.nonnull)}
-    names |= {f"_sum_{a}": total for a, total in enumerate(summary.sums)}
+    for a, (nonnull, total) in enumerate(zip(summary.nonnull, summary.sums, strict=True)):
+        names |= {f"_nonnull_{a}": nonnull, f"_sum_{a}": total}
+        names[f"_visible_sum_{a}"] = total if nonnull else None
+        names[f"_visible_avg_{a}"] = Fraction(total) / nonnull if nonnull else None
     return tuple(interpret(output.sql)((), names) for output in definition.outputs)
