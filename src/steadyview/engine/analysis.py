@@ -110,10 +110,10 @@ def _schema(spark: SparkSession, sql: str) -> list[str]:
             detail=reason(error),
             hint="correct the expression's types",
         ) from error
-    return [_name(f.dataType) for f in fields if f.name != "nothing"]
+    return [type_name(f.dataType) for f in fields if f.name != "nothing"]
 
 
-def _name(type_: DataType) -> str:
+def type_name(type_: DataType) -> str:
     """Spark's type as sources and tables spell it: `DECIMAL(10,2)`, `TIMESTAMP_NTZ`."""
     if isinstance(type_, DecimalType):
         return f"DECIMAL({type_.precision},{type_.scale})"

@@ -6,10 +6,11 @@ Data enters Spark through files with a declared schema: no inference job, no loc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.changes import RelationSchema
 
@@ -33,12 +34,17 @@ class Frames:
 
     def parquet(self, label: str, paths: Sequence[str], ddl: str) -> str:
         """A temporary view over the files; its name. No files: an empty relation of that schema."""
+        if not paths:
+            return self.query(label, _nothing(ddl))
+        return self.frame(label, self.spark.read.schema(ddl).parquet(*paths))
+
+    def query(self, label: str, sql: str) -> str:
+        """A temporary view of a query; its name."""
+        return self.frame(label, self.spark.sql(sql))
+
+    def frame(self, label: str, frame: DataFrame) -> str:
+        """A temporary view of a frame of this session; its name."""
         name = f"sv_{label}_{next(_numbers)}"
-        frame = (
-            self.spark.read.schema(ddl).parquet(*paths)
-            if paths
-            else self.spark.createDataFrame([], schema=ddl)
-        )
         frame.createOrReplaceTempView(name)
         self._names.append(name)
         return name
@@ -48,3 +54,10 @@ class Frames:
         for name in self._names:
             self.spark.catalog.dropTempView(name)
         self._names.clear()
+
+
+def _nothing(ddl: str) -> str:
+    """A query with that schema and no rows; planned away by Spark."""
+    columns = re.findall(r"(`(?:[^`]|``)+`|\w+) ([A-Z_]+(?:\(\d+,\s*\d+\))?)", ddl)
+    listed = ", ".join(f"CAST(NULL AS {type_}) AS {name}" for name, type_ in columns)
+    return f"SELECT {listed} WHERE FALSE"

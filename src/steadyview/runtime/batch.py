@@ -1,0 +1,261 @@
+"""One batch: every view's change over (a, b], computed in lock step under one moment.
+
+    tag the logs -> rounds of lookups, shared by all views -> one Spark statement per view
+
+A view whose expressions fail on some row stops just before the transaction that brought the row; the
+others go on. Nothing here publishes: the results say what is ready to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from steadyview.catalog import Base, Catalog
+from steadyview.changes import RelationName, RelationSchema
+from steadyview.crash_points import crash_point
+from steadyview.engine.analysis import reason
+from steadyview.engine.frames import Frames
+from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Sum, Window
+from steadyview.engine.statements import delta_sql, state_sql
+from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
+from steadyview.errors import StorageUnavailable
+from steadyview.maintenance import Ask, BatchedSweep, FirstState, Record
+from steadyview.runtime.lookups import Lookups
+from steadyview.runtime.moment import Moment
+from steadyview.runtime.planning import Planned
+from steadyview.update_log import UpdateLog
+from steadyview.views.join_tree import Edge
+from steadyview.warehouse.apply import Applier
+from steadyview.warehouse.view_store import ViewStore
+
+SMALL = 20_000
+"""Up to so many log rows a batch writes one file per view."""
+_DATA_ERROR = re.compile(r"SQLSTATE: 22\w{3}|\[(?:ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_[A-Z_]+)")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A view's part of a batch: its change after cn `after`, or its first state (`after` None)."""
+
+    plan: Planned
+    store: ViewStore
+    after: int | None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a view is ready to publish: up to `upto`, unless it failed at `upto + 1` with `error`."""
+
+    work: Work
+    upto: int
+    delta_version: int
+    base: Base | None = None
+    error: str | None = None
+
+
+class Batch:
+    """The computation of one batch in its own work folder."""
+
+    def __init__(
+        self,
+        frames: Frames,
+        folder: Path,
+        moment: Moment,
+        admitted: Mapping[str, Admitted],
+        log: UpdateLog,
+    ) -> None:
+        self._frames = frames
+        self._folder = folder
+        self._moment = moment
+        self._admitted = admitted
+        self._log = log
+        self._logs: dict[RelationName, TaggedLog] = {}
+        self.lookups: Lookups | None = None
+
+    def run(self, works: Sequence[Work]) -> list[Done]:
+        """Compute and store every view's change; raises only what concerns the whole batch."""
+        columns = _columns(works)
+        relations = {r.name: r for w in works for r in w.plan.relations}
+        after = min((w.after for w in works if w.after is not None), default=self._moment.upto)
+        self._logs = {
+            name: self._tagged(relation, columns[name], after)
+            for name, relation in relations.items()
+        }
+        self.lookups = Lookups(self._frames, self._folder, self._moment.snapshots, columns)
+        sweeps = [self._sweep(w, self._algebra(w)) for w in works]
+        answers = self._answer_all(sweeps)
+        crash_point("answers-stored")
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            return list(pool.map(self._finish, works, sweeps, answers))
+
+    def _tagged(self, relation: RelationSchema, columns: Sequence[int], after: int) -> TaggedLog:
+        admitted = self._admitted[relation.name.source]
+        files = self._log.entries(relation.name, admitted.first, admitted.last)
+        tagger = LogTagger(self._frames, self._folder, self._admitted)
+        return tagger.tag(relation, [(f.path, f.rows) for f in files], columns, after)
+
+    def _algebra(self, work: Work) -> SparkAlgebra:
+        after = self._moment.upto if work.after is None else work.after
+        return SparkAlgebra(self._logs, Window(after, self._moment.upto))
+
+    def _sweep(self, work: Work, algebra: SparkAlgebra) -> _Sweep:
+        definition, tree = work.plan.definition, work.plan.tree
+        assert definition is not None
+        assert tree is not None
+        if work.after is None:
+            return _Sweep(FirstState(definition, tree, algebra))
+        changed = frozenset(
+            o.number
+            for o in definition.occurrences
+            if self._logs[o.relation.name].cn_high > work.after
+        )
+        return _Sweep(BatchedSweep(definition, tree, algebra, changed))
+
+    def _answer_all(self, sweeps: Sequence[_Sweep]) -> list[dict[Edge, Answer]]:
+        """All sweeps move in lock step, so that the lookups of a round are shared."""
+        assert self.lookups is not None
+        answers: list[dict[Edge, Answer]] = [{} for _ in sweeps]
+        while asks := [(i, ask) for i, sweep in enumerate(sweeps) for ask in sweep.take()]:
+            found = self.lookups.answer([ask for _, ask in asks])
+            for (i, ask), answer in zip(asks, found, strict=True):
+                answers[i][ask.edge] = answer
+                sweeps[i].tell(ask.edge, answer)
+        return answers
+
+    def _finish(self, work: Work, sweep: _Sweep, answers: Mapping[Edge, Answer]) -> Done:
+        assert sweep.result is not None
+        if work.after is None:
+            return self._first(work, sweep.result)
+        if not sweep.result.terms:
+            return Done(work, self._moment.upto, work.store.delta.version())
+        try:
+            return self._appended(work, sweep.result, self._moment.upto)
+        except PySparkException as error:
+            return self._stopped(work, answers, check_data_error(error))
+
+    def _first(self, work: Work, state: Sum) -> Done:
+        definition = work.plan.definition
+        assert definition is not None
+        sql = state_sql(definition, work.plan.types, state)
+        try:
+            base = Applier(self._frames.spark, work.store).first(sql, self._moment.upto)
+        except PySparkException as error:
+            text = reason(check_data_error(error))
+            return Done(work, self._moment.upto, 0, error=text)
+        return Done(work, self._moment.upto, work.store.delta.version(), base)
+
+    def _change(self, work: Work, change: Sum) -> DataFrame:
+        assert work.plan.definition is not None
+        return self._frames.spark.sql(delta_sql(work.plan.definition, work.plan.types, change))
+
+    def _appended(self, work: Work, change: Sum, upto: int) -> Done:
+        assert work.after is not None
+        rows = sum(self._logs[r.name].rows for r in work.plan.relations)
+        files = 1 if rows <= SMALL else None
+        version = work.store.append(self._change(work, change), work.after, upto, files)
+        return Done(work, upto, version)
+
+    def _stopped(self, work: Work, answers: Mapping[Edge, Answer], error: PySparkException) -> Done:
+        """Find the first cn whose change cannot be computed; keep what comes before it.
+
+        Searched with every evaluated row one that really existed: the failing statement may have
+        met a row that was cancelled out.
+        """
+        assert work.after is not None
+
+        def change(upto: int) -> Sum:
+            return self._replayed(work, answers, upto)
+
+        failing = first_failing(
+            lambda upto: self._fails(work, change(upto)), work.after + 1, self._moment.upto
+        )
+        if failing is None:
+            return self._appended(work, change(self._moment.upto), self._moment.upto)
+        if failing == work.after + 1:
+            return Done(work, work.after, work.store.delta.version(), error=reason(error))
+        done = self._appended(work, change(failing - 1), failing - 1)
+        return Done(work, done.upto, done.delta_version, error=reason(error))
+
+    def _replayed(self, work: Work, answers: Mapping[Edge, Answer], upto: int) -> Sum:
+        sweep = self._sweep(work, self._algebra(work).narrowed(upto))
+        while asks := sweep.take():
+            for ask in asks:
+                sweep.tell(ask.edge, answers[ask.edge])
+        assert sweep.result is not None
+        return sweep.result
+
+    def _fails(self, work: Work, change: Sum) -> bool:
+        try:
+            self._change(work, change).write.format("noop").mode("overwrite").save()
+        except PySparkException as error:
+            check_data_error(error)
+            return True
+        return False
+
+
+class _Sweep:
+    """A state machine with its open asks; holds the result once it is there."""
+
+    def __init__(self, machine: BatchedSweep[Handle] | FirstState[Handle]) -> None:
+        self._machine = machine
+        self._asks: list[Ask[Handle]] = []
+        self.result: Sum | None = None
+        self._act(machine.begin())
+
+    def take(self) -> list[Ask[Handle]]:
+        """The asks that wait for an answer, each handed out once."""
+        asks, self._asks = self._asks, []
+        return asks
+
+    def tell(self, edge: Edge, answer: Answer) -> None:
+        self._act(self._machine.answered(edge, answer))
+
+    def _act(self, actions: Sequence[Ask[Handle] | Record[Handle]]) -> None:
+        for action in actions:
+            if isinstance(action, Record):
+                self.result = action.change
+            else:
+                self._asks.append(action)
+
+
+def first_failing(fails: Callable[[int], bool], low: int, high: int) -> int | None:
+    """The smallest n in low..high for which `fails` holds (once failing, failing for all larger).
+
+    >>> first_failing(lambda n: n >= 7, 1, 100), first_failing(lambda n: False, 1, 100)
+    (7, None)
+    """
+    if not fails(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(middle) else (middle + 1, high)
+    return low
+
+
+def check_data_error(error: PySparkException) -> PySparkException:
+    """The error itself if the data caused it; otherwise raise what it is."""
+    text = str(error)
+    if "No space left on device" in text:
+        raise StorageUnavailable(
+            "the disk is full", detail="Spark could not write", hint="free some space"
+        ) from error
+    if not _DATA_ERROR.search(text):
+        raise error
+    return error
+
+
+def _columns(works: Sequence[Work]) -> dict[RelationName, tuple[int, ...]]:
+    """Per relation, the columns that any view of the batch uses (at least one: rows must count)."""
+    used: dict[RelationName, set[int]] = {}
+    for work in works:
+        assert work.plan.definition is not None
+        for occurrence in work.plan.definition.occurrences:
+            used.setdefault(occurrence.relation.name, set()).update(occurrence.columns)
+    return {name: tuple(sorted(columns or {0})) for name, columns in used.items()}

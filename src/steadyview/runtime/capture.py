@@ -1,0 +1,176 @@
+"""Capture: one thread per source turns its commits into durable, admitted log entries.
+
+    poll -> append -> (every 200 ms, 64 MB, or when somebody waits) flush -> admit -> acknowledge
+
+Invariant: the source is told to forget a change only after the catalog holds its admission, and a
+restart begins at the catalog's position. So every transaction is admitted exactly once, wherever the
+process dies in between.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from steadyview.catalog import Catalog, Flush
+from steadyview.changes import RelationSchema, StreamPosition
+from steadyview.crash_points import crash_point
+from steadyview.errors import SourceUnavailable, SteadyviewError, TransientError
+from steadyview.sources.contract import Monitor, Source
+from steadyview.update_log import FlushWriter, UpdateLog
+
+FLUSH_SECONDS = 0.2
+FLUSH_BYTES = 64 * 1024 * 1024
+IDLE_SECONDS = 1.0
+RETRY_SECONDS = 2.0
+
+
+class Capture(threading.Thread):
+    """The capture of one source. Survives a source that goes away; ends with `stop`."""
+
+    def __init__(
+        self,
+        source: Source,
+        relations: Sequence[RelationSchema],
+        catalog: Catalog,
+        log: UpdateLog,
+        news: threading.Condition,
+    ) -> None:
+        super().__init__(name=f"capture-{source.name}", daemon=True)
+        self.source = source
+        self.error: SteadyviewError | None = None
+        self.captured_at = 0.0
+        self.changes = 0
+        self._relations = relations
+        self._catalog = catalog
+        self._log = log
+        self._news = news
+        self._stopping = threading.Event()
+        self._reached: StreamPosition | None = None
+        self._wanted: StreamPosition | None = None
+        self._kept = ""
+
+    def stop(self) -> None:
+        """End after the flush under way; what was not flushed is captured again next time."""
+        self._stopping.set()
+
+    def wait_for(self, position: StreamPosition, timeout: float) -> None:
+        """Until everything before `position` is admitted. Raises the source's error if it has one."""
+        deadline = time.monotonic() + timeout
+        with self._news:
+            self._wanted = position
+            while not (self._reached is not None and position <= self._reached):
+                if self.error is not None:
+                    raise self.error
+                left = deadline - time.monotonic()
+                if left <= 0 or self._stopping.is_set():
+                    raise SourceUnavailable(
+                        f'source "{self.source.name}" did not deliver its changes in time',
+                        detail=f"waited {timeout:.0f} s for position {position}",
+                    )
+                self._news.wait(min(left, 0.5))
+            self._wanted = None
+
+    def run(self) -> None:
+        """Capture until stopped; a transient failure is tried again, a definite one is kept."""
+        while not self._stopping.is_set():
+            try:
+                self._session()
+            except TransientError as error:
+                self._failed(error)
+                self._stopping.wait(RETRY_SECONDS)
+            except SteadyviewError as error:
+                self._failed(error)
+                return
+            except Exception as error:  # noqa: BLE001 - a thread must not die silently
+                self._failed(
+                    SteadyviewError(
+                        f'capture of source "{self.source.name}" failed', detail=repr(error)
+                    )
+                )
+                return
+
+    def _failed(self, error: SteadyviewError) -> None:
+        with self._news:
+            self.error = error
+            self._news.notify_all()
+
+    def _session(self) -> None:
+        """One connection's life."""
+        state = self._catalog.sources.state(self.source.name)
+        position = (
+            self.source.position(state.position) if state.position else self.source.start()
+        )
+        number = self._log.recover(self.source.name, state.flush)
+        writer = self._log.writer(self.source.name, self._relations, number, state.last_seq + 1)
+        monitor = self.source.monitor(self._relations, position, state.last_seq + 1)
+        try:
+            self._follow(monitor, writer)
+        finally:
+            writer.abandon()
+            monitor.close()
+
+    def _follow(self, monitor: Monitor, writer: FlushWriter) -> None:
+        due = time.monotonic() + FLUSH_SECONDS
+        idle = time.monotonic()
+        while not self._stopping.is_set():
+            waiting = writer.transactions or writer.open
+            chunk = monitor.poll(max(due - time.monotonic(), 0.0) if waiting else FLUSH_SECONDS)
+            now = time.monotonic()
+            if chunk is not None:
+                if not waiting:
+                    due = now + FLUSH_SECONDS
+                writer.append(chunk)
+                self.changes += sum(rows.num_rows for rows in chunk.rows.values())
+                self.captured_at = time.time()
+                position = chunk.position
+                if not writer.transactions and not writer.open:
+                    self._arrived(position)
+            elif self.error is not None and not waiting:
+                self._recovered()
+            if writer.transactions and not writer.open and self._flush_now(writer, due, now):
+                self._flush(monitor, writer)
+                idle = now
+            elif not waiting and now - idle > IDLE_SECONDS:
+                self._keep_up(monitor)
+                idle = now
+
+    def _flush_now(self, writer: FlushWriter, due: float, now: float) -> bool:
+        return now >= due or writer.bytes > FLUSH_BYTES or self._wanted is not None
+
+    def _flush(self, monitor: Monitor, writer: FlushWriter) -> None:
+        flushed = writer.flush()
+        assert flushed.position is not None
+        self._catalog.commits.admit(
+            Flush(
+                flushed.source,
+                flushed.number,
+                flushed.seq_from,
+                flushed.seq_to,
+                flushed.position,
+                flushed.lost,
+            )
+        )
+        position = self.source.position(flushed.position)
+        monitor.acknowledge(position)
+        crash_point("acknowledged")
+        self._arrived(position)
+
+    def _arrived(self, position: StreamPosition) -> None:
+        with self._news:
+            self._reached = position
+            self.error = None
+            self._news.notify_all()
+
+    def _recovered(self) -> None:
+        with self._news:
+            self.error = None
+            self._news.notify_all()
+
+    def _keep_up(self, monitor: Monitor) -> None:
+        """An idle source: remember how far it is, so that it need not keep what we do not need."""
+        if self._reached is not None and str(self._reached) != self._kept:
+            self._kept = str(self._reached)
+            self._catalog.sources.advance(self.source.name, self._kept)
+            monitor.acknowledge(self._reached)

@@ -1,0 +1,260 @@
+"""Keeping the views: first states, batches, publication, apply.
+
+A cycle opens a moment, computes every running view's change up to its cn, and publishes all of them
+in one catalog transaction. A view whose source is away stays where it is and catches up later; a
+view that fails stops alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+
+from steadyview.catalog import Base, Batch as BatchRecord, Published, ViewRow, ViewSpec
+from steadyview.crash_points import crash_point
+from steadyview.engine.analysis import reason
+from steadyview.engine.frames import Frames
+from steadyview.engine.tagged_log import Admitted
+from steadyview.errors import ColumnLost
+from steadyview.runtime.batch import Batch, Done, Work, check_data_error
+from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned, Refused
+from steadyview.runtime.recompute import recomputed
+from steadyview.warehouse.apply import Applier, due
+from steadyview.warehouse.view_store import ViewStore
+
+
+class Maintainer:
+    """Works on the views of one warehouse; the caller holds the lease."""
+
+    def __init__(self, parts: Parts, plans: Sequence[Planned | Refused], wait_for: WaitFor) -> None:
+        self._parts = parts
+        self._views = parts.catalog.views
+        self._plans = {p.name: p for p in plans if isinstance(p, Planned)}
+        self._refused = [p for p in plans if isinstance(p, Refused)]
+        self._wait_for = wait_for
+        self.lookups = 0
+        self.batches = 0
+
+    def reconcile(self) -> None:
+        """Make the catalog's views those of the project: new, changed, gone and refused ones."""
+        files = {*self._plans, *(r.name for r in self._refused)}
+        for row in self._views.all():
+            if row.name not in files:
+                self._views.drop(row.name)
+        for plan in self._plans.values():
+            self._reconciled(plan)
+        for refused in self._refused:
+            self._refuse(refused)
+        for row in self._views.dropped():
+            _folder_of(self._parts.root, row).remove()
+            self._views.remove(row.id)
+
+    def _reconciled(self, plan: Planned) -> None:
+        row = self._views.find(plan.name)
+        if row is not None and row.fingerprint == plan.fingerprint() and row.state != "refused":
+            if row.state == "stopped":
+                self._views.resume(plan.name)
+            self._store(plan).create()
+            return
+        if row is not None:
+            self._views.drop(plan.name)
+        text = plan.text
+        spec = ViewSpec(plan.name, text.select, text.level, plan.kind, "", plan.fingerprint())
+        self._views.add(spec, self._parts.catalog.commits.last_cn())
+        self._store(plan).create()
+
+    def _refuse(self, refused: Refused) -> None:
+        row = self._views.find(refused.name)
+        if row is not None and row.state != "refused":
+            self._views.drop(refused.name)
+            row = None
+        if row is None:
+            spec = ViewSpec(refused.name, "", "", "incremental", "", "")
+            self._views.add(spec, self._parts.catalog.commits.last_cn())
+        self._views.refuse(refused.name, refused.refusal.code, str(refused.refusal))
+
+    def waiting(self) -> bool:
+        """Whether some running view lacks a first state or admitted transactions."""
+        last = self._parts.catalog.commits.last_cn()
+        return any(row.cn is None or row.cn < last for row in self._running())
+
+    def cycle(self, available: frozenset[str]) -> int | None:
+        """One batch over all running views whose sources are available; the cn it published."""
+        plans = [self._plans[row.name] for row in self._running()]
+        plans = [p for p in plans if p.sources <= available]
+        if not plans:
+            return None
+        started = self._parts.clock.now_us()
+        sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
+        with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
+            self._stop_lost(plans, moment)
+            running = {row.name for row in self._running()}
+            plans = [p for p in plans if p.name in running]
+            if not plans:
+                return None
+            return self._batch(plans, moment, started)
+
+    def _batch(self, plans: Sequence[Planned], moment: Moment, started: int) -> int:
+        rows = {row.name: row for row in self._running()}
+        incremental = [self._work(p, rows[p.name]) for p in plans if p.definition is not None]
+        after = min((w.after for w in incremental if w.after is not None), default=moment.upto)
+        admitted = {
+            name: admitted_since(name, moment, after, self._parts.catalog, self._parts.log)
+            for name in moment.snapshots
+        }
+        frames = Frames(self._parts.spark)
+        try:
+            with self._parts.work_folder("batch") as folder:
+                batch = Batch(frames, folder, moment, admitted, self._parts.log)
+                done = batch.run(incremental) if incremental else []
+                whole = [p for p in plans if p.definition is None]
+                done += self._recompute(whole, rows, moment, folder, frames)
+        except ColumnLost as lost:
+            self._stop_users(plans, lost)
+            return moment.upto
+        finally:
+            frames.drop()
+        self._publish(done, rows, admitted)
+        sent = batch.lookups
+        record = BatchRecord(
+            after,
+            moment.upto,
+            moment.upto - after,
+            sent.sent if sent else 0,
+            sent.rows if sent else 0,
+            started,
+            self._parts.clock.now_us(),
+        )
+        self._parts.catalog.batches.record(record)
+        self.batches += 1
+        self.lookups += record.lookups
+        return moment.upto
+
+    def _work(self, plan: Planned, row: ViewRow) -> Work:
+        store = self._store(plan)
+        after = None if row.cn is None else max(row.cn, store.propagated())
+        return Work(plan, store, after)
+
+    def _recompute(
+        self,
+        plans: Sequence[Planned],
+        rows: Mapping[str, ViewRow],
+        moment: Moment,
+        folder: Path,
+        frames: Frames,
+    ) -> list[Done]:
+        done = []
+        for plan in plans:
+            store, cn = self._store(plan), rows[plan.name].cn
+            if cn is not None and not self._changed(plan, cn, moment.upto):
+                done.append(Done(Work(plan, store, cn), moment.upto, 0, store.newest_base()))
+                continue
+            try:
+                frame, _ = recomputed(self._parts, frames, plan, moment, moment.upto, folder)
+                name = frames.frame("recomputed", frame)
+                sql = f"SELECT * FROM {name}"
+                base = Applier(self._parts.spark, store).replace(sql, moment.upto)
+                done.append(Done(Work(plan, store, cn), moment.upto, 0, base))
+            except PySparkException as error:
+                text = reason(check_data_error(error))
+                upto = moment.upto - 1 if cn is None else cn
+                done.append(Done(Work(plan, store, cn), upto, 0, error=text))
+        return done
+
+    def _changed(self, plan: Planned, after: int, upto: int) -> bool:
+        runs = self._parts.catalog.commits.runs(after + 1, upto)
+        return any(run.source in plan.sources for run in runs)
+
+    def _publish(
+        self,
+        done: Sequence[Done],
+        rows: Mapping[str, ViewRow],
+        admitted: Mapping[str, Admitted],
+    ) -> None:
+        ready = [p for d in done if (p := _published(d, rows[d.work.plan.name]))]
+        for view in ready:
+            if rows[view.view].cn is None:
+                self._views.started(view.view, view.cn)
+        self._views.publish(ready)
+        crash_point("published")
+        for d in done:
+            if d.error is not None:
+                self._views.stop(d.work.plan.name, d.error, d.upto + 1)
+        for source, seen in admitted.items():
+            self._parts.catalog.sources.settle(source, settled_upto(seen))
+
+    def apply(self, *, everything: bool = False) -> int:
+        """Roll the bases whose residual has outgrown them (or all); how many were rolled."""
+        rolled = 0
+        for row in self._running():
+            plan = self._plans[row.name]
+            if row.cn is None or plan.definition is None or row.base_cn is None:
+                continue
+            store = self._store(plan)
+            if everything or due(store, row):
+                rolled += self._roll(store, row)
+        return rolled
+
+    def _roll(self, store: ViewStore, row: ViewRow) -> int:
+        assert row.cn is not None
+        newest = store.newest_base()
+        base = Applier(self._parts.spark, store).roll(newest, row.cn, row.delta_version or 0)
+        if base.cn == row.base_cn:
+            return 0
+        self._views.publish(
+            [Published(row.name, row.cn, row.delta_version or 0, base.cn, base.version)]
+        )
+        return 1
+
+    def _stop_lost(self, plans: Sequence[Planned], moment: Moment) -> None:
+        """Stop the views that use a column lost after their state."""
+        rows = {row.name: row for row in self._running()}
+        for lost in self._parts.catalog.sources.lost_columns():
+            cn = self._parts.catalog.commits.cn_of(lost.relation.source, lost.seq)
+            for plan in plans:
+                reached = rows[plan.name].cn
+                if cn is None or reached is None or cn <= reached:
+                    continue
+                if lost.column in plan.uses(lost.relation):
+                    self._views.stop(plan.name, lost.reason, cn)
+
+    def _stop_users(self, plans: Sequence[Planned], lost: ColumnLost) -> None:
+        rows = {row.name: row for row in self._running()}
+        for plan in plans:
+            used = {str(r.name): plan.uses(r.name) for r in plan.relations}
+            if lost.column in used.get(lost.relation, ()):
+                cn = rows[plan.name].cn
+                self._views.stop(plan.name, str(lost), None if cn is None else cn + 1)
+
+    def _running(self) -> list[ViewRow]:
+        return [
+            row
+            for row in self._views.all()
+            if row.state in ("building", "active") and row.name in self._plans
+        ]
+
+    def _store(self, plan: Planned) -> ViewStore:
+        return ViewStore(self._parts.root, self._views.get(plan.name), plan.shape)
+
+
+def _published(done: Done, row: ViewRow) -> Published | None:
+    """What of a view's part can be shown; None if it has no state."""
+    base = done.base or (
+        Base(row.base_cn, row.base_version)
+        if row.base_cn is not None and row.base_version is not None
+        else None
+    )
+    if base is None or (row.cn is None and done.error is not None):
+        return None
+    return Published(done.work.plan.name, done.upto, done.delta_version, base.cn, base.version)
+
+
+def _folder_of(root: Path, row: ViewRow) -> ViewStore:
+    from steadyview.engine.statements import Types
+    from steadyview.warehouse.view_store import Shape
+
+    return ViewStore(root, row, Shape(None, Types(())))

@@ -1,0 +1,85 @@
+"""A moment: one frozen state per source, and which admitted transactions each of them shows.
+
+Order of opening (design: compensation, set at a time): freeze every source; wait until capture has
+passed each horizon, so that every reflected transaction is admitted; read the newest cn, which is
+the batch's end b. Then, per source, for the transactions that may matter:
+
+    reflected(s)  =  s is settled (some earlier snapshot showed it)  or  this snapshot shows s
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+
+from steadyview.catalog import Catalog
+from steadyview.changes import StreamPosition
+from steadyview.engine.tagged_log import Admitted
+from steadyview.sources.contract import Snapshot, Source
+from steadyview.update_log import UpdateLog
+
+WaitFor = Callable[[str, StreamPosition], None]
+"""Return when everything the source committed before the position is admitted."""
+
+
+@dataclass
+class Moment:
+    """The batch's end and the frozen sources. Close it, also on failure."""
+
+    upto: int
+    snapshots: Mapping[str, Snapshot]
+    settled: Mapping[str, int]
+
+    def __enter__(self) -> Moment:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for snapshot in self.snapshots.values():
+            snapshot.close()
+
+
+def open_moment(sources: Iterable[Source], wait_for: WaitFor, catalog: Catalog) -> Moment:
+    """Freeze the sources and admit everything they show."""
+    snapshots: dict[str, Snapshot] = {}
+    # read before freezing: what settles later may be younger than the states frozen here
+    settled = {s.name: s.settled for s in catalog.sources.states()}
+    try:
+        for source in sources:
+            snapshots[source.name] = source.snapshot()
+        for name, snapshot in snapshots.items():
+            wait_for(name, snapshot.horizon)
+    except BaseException:
+        for snapshot in snapshots.values():
+            snapshot.close()
+        raise
+    return Moment(catalog.commits.last_cn(), snapshots, settled)
+
+
+def admitted_since(
+    source: str, moment: Moment, after: int, catalog: Catalog, log: UpdateLog
+) -> Admitted:
+    """The source's transactions after cn `after` or not settled, up to the moment's cn."""
+    settled = moment.settled[source]
+    first = min(settled, catalog.commits.seq_upto(source, after)) + 1
+    last = catalog.commits.seq_upto(source, moment.upto)
+    cn = catalog.commits.commit_rows(source, first, last)["cn"].to_numpy()
+    reflected = np.ones(len(cn), dtype=bool)
+    unsettled = max(settled + 1, first)
+    if unsettled <= last:
+        ids = log.transactions(source, unsettled, last)["tx"].to_numpy()
+        reflected[unsettled - first :] = moment.snapshots[source].reflected(ids)
+    return Admitted(first, cn, reflected)
+
+
+def settled_upto(admitted: Admitted) -> int:
+    """The last seq before the first transaction that the snapshot does not show."""
+    hidden = np.flatnonzero(~admitted.reflected)
+    return admitted.first + (int(hidden[0]) if len(hidden) else len(admitted.cn)) - 1

@@ -1,0 +1,34 @@
+"""Running a view's SQL text over its relations as of a cn: for recomputed views and for `verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from steadyview.engine.frames import Frames
+from steadyview.query.as_of import Reflection, RelationsAsOf
+from steadyview.runtime.moment import Moment, admitted_since
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned
+from steadyview.views.rewrite import with_tables
+
+
+def recomputed(
+    parts: Parts, frames: Frames, plan: Planned, moment: Moment, cn: int, folder: Path
+) -> tuple[DataFrame, int]:
+    """The view's rows at cn by its SQL text, and how many log rows compensated the sources."""
+    relations = RelationsAsOf(frames, folder, parts.log, cn)
+    names = {}
+    for relation in plan.relations:
+        source = relation.name.source
+        admitted = admitted_since(source, moment, cn, parts.catalog, parts.log)
+        used = plan.uses(relation.name)
+        columns = [i for i, c in enumerate(relation.columns) if c.name in used] or [0]
+        names[relation.name] = relations.view(
+            relation,
+            columns,
+            moment.snapshots[source],
+            Reflection(admitted.first, admitted.cn, admitted.reflected),
+        )
+    return parts.spark.sql(with_tables(plan.text, names, plan.relations)), relations.compensated
