@@ -1,20 +1,20 @@
-"""Batched two-way sweep: complete consistency for many transactions at once, 2(n-1) lookups a batch.
+"""Batched two-way sweep: complete consistency for a whole batch at once, with 2(n-1) lookups.
 
-Extends SWEEP (Agrawal, El Abbadi, Singh, Yurek, SIGMOD 1997, section 5), which handles one update at
-a time, to all transactions k of a batch (a, b] together. With R_j(k) for relation j after
+Extends SWEEP (Agrawal, El Abbadi, Singh, Yurek, SIGMOD 1997, section 5), which handles one update
+at a time, to all transactions k of a batch (a, b] together. With R_j(k) for relation j after
 transactions 1..k of the warehouse order,
 
     dV(k) = sum over i of  R_1(k) x ... x R_{i-1}(k) x dR_i(k) x R_{i+1}(k-1) x ... x R_n(k-1)
 
 Every term starts at one changed occurrence i and sweeps outward along a spanning tree of the join
-graph. All starts share the lookups: one per directed edge u -> v, sent when the answers of all other
-edges into u are there, for every value of the join column that a row at u can have.
+graph. All starts share the lookups: one per directed edge u -> v, sent when the answers of all
+other edges into u are there, for every value of the join column that a row at u can have.
 
 Assumes: one frozen state per source for the whole batch, and that the algebra knows which
 transactions each state reflects (any set; not even a prefix is needed).
 Invariant, when edge u -> v is asked: the keys sent contain the join value of every row that any
-partial from u's side can hold at u, at any time of the batch. So each partner is exact for every row
-it will be joined with.
+partial from u's side can hold at u, at any time of the batch. So each partner is exact for every
+row it will be joined with.
 Promise: the recorded change, restricted to tag k, is exactly dV(k).
 Not promised: any order in which lookups of one round are answered.
 """
@@ -34,7 +34,7 @@ H = TypeVar("H")
 
 @dataclass(frozen=True)
 class Ask(Generic[H]):
-    """Look up the relation of `occurrence`, by `keys` of the edge's column or, without keys, whole."""
+    """Look up the relation of `occurrence` by `keys` of the edge's column; without keys, whole."""
 
     edge: Edge
     occurrence: Occurrence
@@ -88,7 +88,9 @@ class BatchedSweep(Generic[H]):
 
     def _into(self, edge: Edge) -> list[Edge]:
         """The swept edges that bring rows to `edge.u` from anywhere but `edge.v`."""
-        return [e for e in self._tree.edges if e in self._needed and e.v == edge.u and e.u != edge.v]
+        return [
+            e for e in self._tree.edges if e in self._needed and e.v == edge.u and e.u != edge.v
+        ]
 
     def _fed(self, edge: Edge) -> bool:
         return all(e in self._partners for e in self._into(edge))
