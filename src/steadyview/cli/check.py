@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -32,7 +30,7 @@ def command(
     with reporting(as_json=json, debug=debug), opened(project) as warehouse:
         checks = warehouse.check()
         if json:
-            print_json([_as_dict(check) for check in checks])
+            print_json([check.to_dict() for check in checks])
         else:
             _show(checks)
         if any(check.verdict == "refused" for check in checks):
@@ -60,8 +58,3 @@ def _explained(check: Any) -> Text:
     if check.hint:
         text.append(f"\n  hint: {check.hint}")
     return text
-
-
-def _as_dict(check: Any) -> dict[str, Any]:
-    facts = asdict(check)
-    return {key: str(value) if isinstance(value, Path) else value for key, value in facts.items()}

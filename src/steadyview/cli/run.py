@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.progress import json_lines, progress_display
 from steadyview.cli.reporting import reporting
-from steadyview.cli.stopping import stopped_by_signals
+from steadyview.cli.stopping import run_until_signalled
 from steadyview.cli.tables import print_json
 
 
@@ -54,7 +53,5 @@ def _run_once(warehouse: Any, *, as_json: bool) -> None:
 
 
 def _run_until_stopped(warehouse: Any, *, as_json: bool) -> None:
-    stop = threading.Event()
-    display = json_lines() if as_json else progress_display()
-    with stopped_by_signals(stop), display as progress:
-        warehouse.run(stop, progress)
+    with json_lines() if as_json else progress_display() as progress:
+        run_until_signalled(lambda stop: warehouse.run(stop, progress))

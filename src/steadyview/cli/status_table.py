@@ -10,7 +10,7 @@ from rich.text import Text
 from steadyview.cli.tables import table
 from steadyview.cli.values import iso_time
 
-_GOOD = frozenset({"running", "ready", "current", "streaming", "idle", "ok"})
+_GOOD = frozenset({"active", "capturing", "idle"})
 
 
 def status_table(status: Any) -> Group:
@@ -32,9 +32,8 @@ def _headline(status: Any) -> Text:
     text = Text.assemble((status.project, "bold"), f"  cn {_known(status.cn)}")
     if status.time is not None:
         text.append(f"  {iso_time(status.time)}", style="dim")
-    holder = status.holder
-    if holder:
-        text.append("  held by " + ", ".join(f"{key} {value}" for key, value in holder.items()))
+    if holder := status.holder:
+        text.append("  {command} is process {pid} on {host}".format(**holder), style="dim")
     return text
 
 
