@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from steadyview.catalog import Holder, Lease, holder
-from steadyview.errors import WarehouseHeld
+from steadyview.errors import StorageUnavailable, WarehouseHeld
 
 ME = Holder(4711, "here", 1_700_000_000_000_000, "steadyview run")
 
@@ -62,6 +62,17 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
         process.wait()
         assert holder(tmp_path) is None
         Lease.acquire(tmp_path, ME).release()
+
+
+def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageUnavailable, match="cannot be accessed"):
+        Lease.acquire(tmp_path / "file" / "warehouse", ME)
+
+
+def test_the_lease_comes_before_anything_else_is_there(tmp_path: Path) -> None:
+    with Lease.acquire(tmp_path / "new" / "warehouse", ME):
+        assert holder(tmp_path / "new" / "warehouse") == ME
 
 
 def test_asking_who_holds_it_takes_nothing(tmp_path: Path) -> None:

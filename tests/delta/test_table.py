@@ -21,7 +21,7 @@ SCHEMA = pa.schema([*((f"c{i}", pa.int64()) for i in range(40)), ("_seq", pa.int
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    return Table.create(tmp_path / "a table, größer 5% [#?*]", SCHEMA, ranged=("_seq",))
+    return Table.create(tmp_path / "a table, größer 5% #,;:=+&|<>^'\"", SCHEMA, ranged=("_seq",))
 
 
 def written(table: Table, app: str, version: int, seqs: list[int]) -> AddedFile:
@@ -187,8 +187,10 @@ def test_an_unreadable_log_is_damage_with_something_to_do(table: Table) -> None:
     assert "\n" not in (raised.value.detail or "")
 
 
-@pytest.mark.parametrize("name", ["a%20b", "a\\b", "a\tb"])
-def test_a_folder_that_delta_would_look_for_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["a%20b", "a\\b", "a\tb", "a[b]", "a*", "a?", "a{b,c}"])
+def test_a_folder_that_delta_or_spark_would_look_for_elsewhere_is_refused(
+    tmp_path: Path, name: str
+) -> None:
     with pytest.raises(ConfigError, match="cannot hold tables"):
         Table.create(tmp_path / name, SCHEMA)
     assert list(tmp_path.iterdir()) == []

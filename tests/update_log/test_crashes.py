@@ -16,6 +16,7 @@ from tests.catalog.clocks import SetClock
 from tests.update_log.captured import LINES, ORDERS, SHOP, chunk
 from tests.update_log.crashing import capture
 
+ROOT = Path(__file__).parents[2]
 PLACES = [
     "log-file-written",
     "log-file-written:3",
@@ -33,7 +34,7 @@ def crash(warehouse: Path, place: str) -> None:
         env={
             **os.environ,
             "STEADYVIEW_CRASH_AT": place,
-            "PYTHONPATH": os.pathsep.join([*sys.path, os.getcwd()]),
+            "PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT)]),
         },
         check=False,
         capture_output=True,

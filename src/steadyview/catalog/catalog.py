@@ -10,7 +10,7 @@ from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
 from steadyview.catalog.sources import Sources
 from steadyview.catalog.views import Views
-from steadyview.errors import StorageDamaged
+from steadyview.errors import StorageDamaged, StorageUnavailable
 
 FILE = "catalog.db"
 
@@ -29,7 +29,12 @@ class Catalog:
     @staticmethod
     def create(warehouse: Path, clock: Clock) -> Catalog:
         """The warehouse's catalog, made if there is none. Creates the folder as well."""
-        warehouse.mkdir(parents=True, exist_ok=True)
+        try:
+            warehouse.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageUnavailable(
+                f'folder "{warehouse}" cannot be made', detail=str(error)
+            ) from error
         database = Database(warehouse.absolute() / FILE)
         database.create(clock.now_us())
         return Catalog(database, clock)

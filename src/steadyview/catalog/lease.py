@@ -43,16 +43,19 @@ class Lease:
 
     @staticmethod
     def acquire(warehouse: Path, by: Holder) -> Lease:
-        """Take the lease; WarehouseHeld, naming the holder, if another has it."""
-        with _access(warehouse), _gate(warehouse):
-            descriptor = os.open(warehouse / "lease", os.O_RDWR | os.O_CREAT, 0o644)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                found = _read(descriptor)
-                os.close(descriptor)
-                raise _held(warehouse, found) from None
-            _write(descriptor, json.dumps(asdict(by)))
+        """Take the lease; WarehouseHeld, naming the holder, if another has it.
+
+        Creates the warehouse's folder if there is none.
+        """
+        with _access(warehouse):
+            warehouse.mkdir(parents=True, exist_ok=True)
+            with _gate(warehouse):
+                descriptor = os.open(warehouse / "lease", os.O_RDWR | os.O_CREAT, 0o644)
+                try:
+                    _take(warehouse, descriptor, by)
+                except BaseException:
+                    os.close(descriptor)
+                    raise
         return Lease(descriptor)
 
     def release(self) -> None:
@@ -83,6 +86,14 @@ def holder(warehouse: Path) -> Holder | None:
             return None
         finally:
             os.close(descriptor)
+
+
+def _take(warehouse: Path, descriptor: int, by: Holder) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _held(warehouse, _read(descriptor)) from None
+    _write(descriptor, json.dumps(asdict(by)))
 
 
 @contextmanager

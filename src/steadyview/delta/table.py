@@ -29,7 +29,7 @@ from steadyview.delta.names import slug
 from steadyview.errors import ConfigError, StorageDamaged
 
 _READABLE = frozenset({"timestampNtz"})
-_UNUSABLE = re.compile(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f\x7f]")
+_UNUSABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\*?{}\[\]\x00-\x1f\x7f]")
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
@@ -201,11 +201,11 @@ class Table:
 
 
 def _check_place(path: Path) -> None:
-    """Such names are read as escapes below us: the table would be made in another place."""
+    """Delta takes such names for escapes, Spark for patterns: the table would not be found."""
     if _UNUSABLE.search(str(path)):
         raise ConfigError(
             f'folder "{path}" cannot hold tables',
-            detail="its name holds a backslash, a control character or a percent-encoded one",
+            detail="its name holds one of \\ * ? { } [ ], a control or a percent-encoded character",
             hint="choose another folder for the warehouse",
         )
 
