@@ -14,20 +14,20 @@ transaction that the snapshot reflects has been delivered, and for every relatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
-from steadyview.changes import Chunk, RelationSchema, StreamPosition, Transaction
+from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition, Transaction
 
 
 @dataclass(frozen=True)
 class Read:
     """A question to a source: some columns of one relation, whole or by values of one column.
 
-    `columns` and `key` are column numbers. With `key`, `values` (an Arrow array of the key column's
+    `columns` (at least one) and `key` are column numbers. With `key`, `values` (an Arrow array of the key column's
     own Arrow type, distinct, without NULLs) are looked up; the answer may hold more rows, never less.
     """
 
@@ -38,7 +38,11 @@ class Read:
 
 
 class ReadTask(Protocol):
-    """A picklable part of a `Read` that any process can carry out under the same snapshot."""
+    """A part of a `Read`, carried out under the snapshot it was made from."""
+
+    @property
+    def local(self) -> bool:
+        """True: only this process can carry it out. False: it is picklable and any process can."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, columns named `c{number}` in ascending number order, in batches of bounded size.
@@ -90,6 +94,12 @@ class Source(Protocol):
     def schemas(self) -> Sequence[RelationSchema]:
         """The watched relations as they are now; SourceRefused if a table or a type cannot be watched."""
 
+    def unsupported(self) -> Mapping[RelationName, Mapping[str, str]]:
+        """Columns of the watched relations that cannot be watched, by name, with the reason.
+
+        They are not among the columns of `schemas`; relations without any are absent.
+        """
+
     def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:
         """Set up whatever capture still lacks (slot, publication, triggers); what was done, for people.
 
@@ -115,3 +125,6 @@ class Source(Protocol):
 
     def snapshot(self) -> Snapshot:
         """Freeze the source's present state."""
+
+    def close(self) -> None:
+        """Let go of idle connections; the source can still be used afterwards."""

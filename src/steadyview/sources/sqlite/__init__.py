@@ -1,0 +1,1 @@
+"""SQLite files: triggers into a log table for changes, read transactions for answers."""

@@ -1,0 +1,146 @@
+"""Connections to one PostgreSQL database: pinned sessions, a small pool, and errors without secrets.
+
+Claim: every session renders values the same way (`SESSION`), sees every row or fails (`row_security`),
+and is never cut off by a time limit meant for people's sessions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import quote, quote_plus
+
+import psycopg
+from psycopg import conninfo, pq
+
+from steadyview.errors import ConfigError, SourceRefused, SourceUnavailable, SteadyviewError
+
+SESSION = (
+    "SET client_encoding = 'UTF8'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; "
+    "SET IntervalStyle = 'postgres'; SET bytea_output = 'hex'; SET extra_float_digits = 3; "
+    "SET search_path = pg_catalog; SET row_security = off; SET statement_timeout = 0; "
+    "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = 0; "
+    "SET synchronous_commit = local"
+)
+_TIMEOUT_FROM_17 = "; SET transaction_timeout = 0"
+_VERSION_17 = 170000
+_UNAVAILABLE_CLASSES = ("08", "53", "57", "58", "40", "55")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a database is. Its text never shows, its `scrub` takes it out of other texts."""
+
+    source: str
+    url: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a url that libpq cannot read, without quoting it."""
+        try:
+            conninfo.conninfo_to_dict(self.url)
+        except psycopg.Error:
+            raise ConfigError(
+                f'url of source "{self.source}" is not a PostgreSQL connection string',
+                hint="write postgresql://user@host:5432/database",
+            ) from None
+
+    def scrub(self, text: str) -> str:
+        """`text` without the url and the password, in any of their spellings."""
+        password = str(conninfo.conninfo_to_dict(self.url).get("password") or "")
+        secrets = [self.url, password, quote(password, safe=""), quote_plus(password)]
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text.strip()
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn the driver's errors into ours: unavailable if a later call may succeed, else refused."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._translated(error) from None
+
+    def _translated(self, error: psycopg.Error) -> SteadyviewError:
+        text = self.scrub(str(error))
+        state = error.sqlstate
+        if isinstance(error, psycopg.OperationalError) or (state or "08")[:2] in _UNAVAILABLE_CLASSES:
+            return SourceUnavailable(f'source "{self.source}" does not answer', detail=text)
+        return SourceRefused(f'source "{self.source}" refused a statement', detail=text)
+
+    def connect(self, *, replication: bool = False) -> psycopg.Connection:
+        """A new autocommit session with the pinned settings."""
+        options = {"replication": "database"} if replication else {}
+        options["application_name"] = "steadyview"
+        with self.errors():
+            connection = psycopg.connect(
+                conninfo.make_conninfo(self.url, **options), autocommit=True, prepare_threshold=None
+            )
+            pinned = SESSION
+            if connection.info.server_version >= _VERSION_17:
+                pinned += _TIMEOUT_FROM_17
+            # The replication protocol knows simple queries only, hence not `connection.execute`.
+            result = connection.pgconn.exec_(pinned.encode())
+            if result.status != pq.ExecStatus.COMMAND_OK:
+                raise psycopg.errors.lookup("58000")(result.error_message.decode(errors="replace"))
+        return connection
+
+
+class Pool:
+    """Idle sessions of one database, for reuse from any thread."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._idle: list[psycopg.Connection] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> psycopg.Connection:
+        """A session outside any transaction: a live idle one, or a new one."""
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return self.address.connect()
+            if _alive(connection):
+                return connection
+            connection.close()
+
+    def give_back(self, connection: psycopg.Connection) -> None:
+        """End the session's transaction and keep it; a session that is not clean is closed."""
+        try:
+            if connection.info.transaction_status != pq.TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            connection.close()
+        if connection.closed or connection.info.transaction_status != pq.TransactionStatus.IDLE:
+            connection.close()
+            return
+        with self._lock:
+            self._idle.append(connection)
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[psycopg.Connection]:
+        """A session for the length of a block, driver errors translated."""
+        connection = self.take()
+        try:
+            with self.address.errors():
+                yield connection
+        finally:
+            self.give_back(connection)
+
+    def close(self) -> None:
+        """Close the idle sessions."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+def _alive(connection: psycopg.Connection) -> bool:
+    """Whether an idle session still stands: a server that ended it has written to its socket."""
+    if connection.closed:
+        return False
+    readable, _, _ = select.select([connection.fileno()], [], [], 0)
+    return not readable

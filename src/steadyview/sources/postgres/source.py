@@ -1,0 +1,202 @@
+"""A PostgreSQL database as a source: logical decoding for changes, exported snapshots for answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from steadyview.changes import RelationName, RelationSchema, StreamPosition
+from steadyview.errors import ChangesLost, ConfigError, SourceRefused, SourceUnavailable
+from steadyview.sources.postgres import schema, slot
+from steadyview.sources.postgres.connection import Address, Pool
+from steadyview.sources.postgres.intake import MARKER, Intake
+from steadyview.sources.postgres.monitor import PostgresMonitor
+from steadyview.sources.postgres.position import Lsn
+from steadyview.sources.postgres.replication import ReplicationStream
+from steadyview.sources.postgres.snapshot import PostgresSnapshot, State, Visible
+
+_SETTINGS = {"type", "url", "tables", "slot"}
+_TYPES = f"""SELECT coalesce({schema.SOURCE_TYPE.format(typmod="w.m")}, '?')
+FROM unnest(%s::oid[], %s::int[]) WITH ORDINALITY AS w(o, m, n) LEFT JOIN pg_type t ON t.oid = w.o
+LEFT JOIN pg_namespace tn ON tn.oid = t.typnamespace ORDER BY w.n"""
+
+
+class PostgresSource:
+    """See `contract.Source`."""
+
+    family = "postgresql"
+
+    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
+        unknown = set(settings) - _SETTINGS
+        if unknown:
+            raise ConfigError(
+                f'source "{name}" has the unknown setting "{min(unknown)}"',
+                hint=f"known are: {', '.join(sorted(_SETTINGS))}",
+            )
+        if not settings.get("url") or not settings.get("tables"):
+            raise ConfigError(f'source "{name}" needs the settings "url" and "tables"')
+        self.name = name
+        self.slot = str(settings.get("slot") or slot.predictable_name(name))
+        self._paths = list(dict.fromkeys(schema.path_of(t) for t in settings["tables"]))
+        self._pool = Pool(Address(name, str(settings["url"])))
+        self._broken: dict[RelationName, str] = {}
+
+    def schemas(self) -> list[RelationSchema]:
+        """The watched relations as they are now."""
+        return [t.schema for t in self._tables()]
+
+    def unsupported(self) -> dict[RelationName, Mapping[str, str]]:
+        """Columns that cannot be watched, by relation and name, with the reason."""
+        return {t.schema.name: t.unsupported for t in self._tables() if t.unsupported}
+
+    def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:
+        """Publication and slot; refuses tables without full replica identity."""
+        paths = [_path(r) for r in relations]
+        with self._pool.session() as connection:
+            slot.check_server(connection, self.name)
+            _check_identity(self.name, schema.read_tables(connection, self.name, paths))
+            done = slot.prepare_publication(connection, self.name, self.slot, paths)
+            return done + slot.prepare_slot(connection, self.name, self.slot)
+
+    def remove(self) -> list[str]:
+        """Drop slot and publication."""
+        self._broken.clear()
+        with self._pool.session() as connection:
+            return slot.remove(connection, self.name, self.slot)
+
+    def position(self, text: str) -> Lsn:
+        """Read back what `str(position)` wrote."""
+        return Lsn.parse(text)
+
+    def start(self) -> Lsn:
+        """The slot's own position."""
+        with self._pool.session() as connection:
+            found = slot.read_slot(connection, self.slot)
+        if found is None or found.confirmed is None:
+            raise SourceRefused(
+                f'source "{self.name}" has no replication slot "{self.slot}"', hint="run: steadyview run"
+            )
+        return found.confirmed
+
+    def monitor(
+        self, relations: Sequence[RelationSchema], position: StreamPosition, next_seq: int
+    ) -> PostgresMonitor:
+        """The stream from `position` on."""
+        if not isinstance(position, Lsn):
+            raise TypeError(f"not a PostgreSQL position: {position}")
+        with self._pool.session() as connection:
+            self._check_slot(connection, position)
+            self._note_broken(connection, [_path(r) for r in relations])
+        stream = ReplicationStream(self._pool.address, self.slot, self.slot, position)
+        intake = Intake(relations, position, next_seq, self._describe)
+        return PostgresMonitor(stream, intake, lambda: self._broken_of(relations))
+
+    def snapshot(self) -> PostgresSnapshot:
+        """Freeze the present state; sends a marker through the stream."""
+        address = self._pool.address
+        lead = self._pool.take()
+        try:
+            with address.errors():
+                return PostgresSnapshot(self._pool, lead, self._freeze(lead))
+        except BaseException:
+            self._pool.give_back(lead)
+            raise
+
+    def close(self) -> None:
+        """Close idle sessions."""
+        self._pool.close()
+
+    def _tables(self) -> list[schema.Table]:
+        with self._pool.session() as connection:
+            return schema.read_tables(connection, self.name, self._paths)
+
+    def _freeze(self, lead: psycopg.Connection) -> State:
+        present = self._begin_locked(lead)
+        row = lead.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
+        export, visible = row or ("", "0:0:")
+        with self._pool.session() as other:
+            marked = other.execute(
+                "SELECT pg_logical_emit_message(true, %s, '')::text", [MARKER]
+            ).fetchone()
+        self._note_broken(lead, self._paths)
+        types = schema.column_types(lead, list(present))
+        return State(
+            Visible.parse(visible),
+            Lsn.parse(marked[0] if marked else "0/0"),
+            export,
+            {RelationName(self.name, path): types.get(oid, {}) for oid, path in present.items()},
+            dict(self._broken),
+        )
+
+    def _begin_locked(self, lead: psycopg.Connection) -> dict[int, tuple[str, str]]:
+        """Begin, lock every watched table that exists, and only then let the snapshot be taken."""
+        while True:
+            found = {t.oid: t.path for t in schema.existing(lead, self._paths) if t.kind == "r"}
+            lead.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            if not found:
+                return found
+            tables = sql.SQL(", ONLY ").join(sql.Identifier(*p) for p in found.values())
+            try:
+                lead.execute(sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE").format(tables))
+            except psycopg.errors.UndefinedTable:
+                # Dropped since it was looked up: look again.
+                lead.execute("ROLLBACK")
+                continue
+            return found
+
+    def _note_broken(self, connection: psycopg.Connection, paths: Sequence[tuple[str, str]]) -> None:
+        for path, reason in slot.broken_memberships(connection, self.slot, paths).items():
+            self._broken.setdefault(RelationName(self.name, path), reason)
+
+    def _broken_of(self, relations: Sequence[RelationSchema]) -> dict[RelationSchema, str]:
+        if not self._broken:
+            return {}
+        return {r: f'"{r.name}": {self._broken[r.name]}' for r in relations if r.name in self._broken}
+
+    def _describe(self, types: Sequence[tuple[int, int]]) -> list[str]:
+        with self._pool.session() as connection:
+            rows = connection.execute(_TYPES, [[t[0] for t in types], [t[1] for t in types]]).fetchall()
+        return [r[0] for r in rows]
+
+    def _check_slot(self, connection: psycopg.Connection, position: Lsn) -> None:
+        found = slot.read_slot(connection, self.slot)
+        if found is None or found.lost or found.confirmed is None:
+            raise self._changes_lost(position, "it does not exist" if found is None else "it was invalidated")
+        if not found.confirmed <= position:
+            raise self._changes_lost(position, f"it now starts at {found.confirmed}")
+        row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+        if row and not position <= Lsn.parse(row[0]):
+            raise self._changes_lost(position, f"the server's log ends at {row[0]}, before it")
+        if found.active:
+            raise SourceUnavailable(
+                f'replication slot "{self.slot}" of source "{self.name}" is being read by another process',
+                hint="stop the other process, or wait until the server has noticed its end",
+            )
+
+    def _changes_lost(self, position: Lsn, what: str) -> ChangesLost:
+        return ChangesLost(
+            f'source "{self.name}" no longer keeps the changes after position {position}',
+            detail=f'slot "{self.slot}": {what}',
+            hint=f"run: steadyview source remove {self.name}, then run again",
+        )
+
+
+def _path(relation: RelationSchema) -> tuple[str, str]:
+    return relation.name.path[0], relation.name.path[1]
+
+
+def _check_identity(source: str, tables: Sequence[schema.Table]) -> None:
+    """Without full identity an update does not tell the row it replaced."""
+    lacking = [t.schema.name.path for t in tables if not t.full_identity]
+    if lacking:
+        names = ", ".join(f'"{".".join(p)}"' for p in lacking)
+        alters = [
+            sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL;").format(sql.Identifier(*p)).as_string(None)
+            for p in lacking
+        ]
+        raise SourceRefused(
+            f'source "{source}": {names} do not log whole old rows', hint="run: " + " ".join(alters)
+        )

@@ -1,0 +1,142 @@
+"""PostgreSQL's types: which Spark type holds every value exactly, and how text becomes Arrow.
+
+Claim: the change stream and the answers both carry the type's own output text under the same session
+settings (`connection.SESSION`), and both go through `convert`; so a value is the same in both, or is
+refused in both. docs/types.md is the table for people.
+Not promised: values outside Spark's range (BC, infinity, NaN of numeric); `convert` raises for them.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from steadyview.changes import arrow_type
+
+
+class NotKept(ValueError):
+    """A text is not a value that the column's Spark type can hold exactly."""
+
+
+@dataclass(frozen=True)
+class PgType:
+    """How one PostgreSQL type is kept.
+
+    `family` names the types whose texts mean the same (varchar and text do); a column whose type
+    changes within one PgType is not retyped. `element` is the type of the lookup array, or None where
+    PostgreSQL's equality may miss rows that Spark's `=` finds.
+    """
+
+    spark: str
+    family: str
+    element: str | None = None
+
+
+_FIXED = {
+    "smallint": PgType("SMALLINT", "number", "int2"),
+    "integer": PgType("INT", "number", "int4"),
+    "bigint": PgType("BIGINT", "number", "int8"),
+    "real": PgType("FLOAT", "number"),
+    "double precision": PgType("DOUBLE", "number"),
+    "numeric": PgType("DECIMAL(38,18)", "number", "numeric"),
+    "text": PgType("STRING", "text", "text"),
+    "character varying": PgType("STRING", "text", "text"),
+    "character": PgType("STRING", "char"),
+    '"char"': None,
+    "boolean": PgType("BOOLEAN", "boolean", "bool"),
+    "date": PgType("DATE", "date", "date"),
+    "timestamp without time zone": PgType("TIMESTAMP_NTZ", "timestamp", "timestamp"),
+    "timestamp with time zone": PgType("TIMESTAMP", "timestamp", "timestamptz"),
+    "uuid": PgType("STRING", "uuid", "uuid"),
+    "bytea": PgType("BINARY", "bytea", "bytea"),
+    "json": PgType("STRING", "json"),
+    "jsonb": PgType("STRING", "jsonb"),
+}
+_NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
+_LENGTH = re.compile(r"\(\d+\)")
+_MAX_PRECISION = 38
+
+
+def pg_type(source_type: str) -> PgType | str:
+    """The mapping of a type as `schema.py` writes it, or the reason why there is none.
+
+    >>> pg_type("numeric(12,2)").spark
+    'DECIMAL(12,2)'
+    >>> pg_type("point")
+    'type "point" has no exact Spark type'
+    """
+    if source_type.startswith("enum "):
+        return PgType("STRING", source_type)
+    numeric = _NUMERIC.fullmatch(source_type)
+    if numeric:
+        return _decimal(source_type, int(numeric[1]), int(numeric[2]))
+    found = _FIXED.get(_LENGTH.sub("", source_type))
+    return found or f'type "{source_type}" has no exact Spark type'
+
+
+def _decimal(source_type: str, precision: int, scale: int) -> PgType | str:
+    if not 0 <= scale <= precision <= _MAX_PRECISION:
+        return f'type "{source_type}" does not fit Spark\'s DECIMAL (at most 38 digits, scale 0 to precision)'
+    return PgType(f"DECIMAL({precision},{scale})", "number", "numeric")
+
+
+def convert(texts: pa.Array, kept: PgType) -> pa.Array:
+    """Output texts (a string array) as the Arrow array of the column's Spark type.
+
+    Raises NotKept if any text is not such a value.
+    """
+    try:
+        if kept.family == "boolean":
+            return _booleans(texts)
+        if kept.family == "bytea":
+            return _bytes(texts)
+        return texts.cast(arrow_type(kept.spark))
+    except pa.ArrowInvalid as error:
+        raise NotKept(str(error)) from None
+
+
+def first_bad(texts: pa.Array, kept: PgType) -> int | None:
+    """The place of the first text that cannot be converted; None if all can."""
+    if _converts(texts, kept):
+        return None
+    good, bad = 0, len(texts)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if _converts(texts.slice(0, middle), kept):
+            good = middle
+        else:
+            bad = middle
+    return good
+
+
+def _converts(texts: pa.Array, kept: PgType) -> bool:
+    try:
+        convert(texts, kept)
+    except NotKept:
+        return False
+    return True
+
+
+def _booleans(texts: pa.Array) -> pa.Array:
+    if not pc.all(pc.is_in(texts, value_set=pa.array(["t", "f", None]))).as_py() and len(texts):
+        raise NotKept("not a boolean")
+    return pc.equal(texts, "t")
+
+
+def _bytes(texts: pa.Array) -> pa.Array:
+    """Hex texts as bytes, all in one call: the hex digits of a column stand side by side in its buffer."""
+    if not pc.all(pc.starts_with(texts, "\\x"), min_count=0).as_py():
+        raise NotKept("not a bytea in hex form")
+    digits = pc.binary_slice(texts.cast(pa.binary()), 2)
+    _, offsets, data = digits.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[digits.offset : digits.offset + len(digits) + 1]
+    raw = binascii.unhexlify(memoryview(data)[ends[0] : ends[-1]]) if data else b""
+    mask = digits.is_null()
+    starts = pa.py_buffer(((ends - ends[0]) // 2).astype(np.int32))
+    valid = pc.invert(mask).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), len(digits), [valid, starts, pa.py_buffer(raw)])

@@ -1,0 +1,88 @@
+"""Connections to one SQLite file, its identifiers and its errors."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from steadyview.errors import SourceRefused, SourceUnavailable, SteadyviewError
+
+_BUSY_SECONDS = 10.0
+_TRANSIENT = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQLite reads it.
+
+    >>> quoted('a "b"')
+    '"a ""b"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class DatabaseFile:
+    """The file of one source."""
+
+    source: str
+    path: Path
+
+    def connect(self, busy_seconds: float = _BUSY_SECONDS) -> sqlite3.Connection:
+        """A connection in autocommit mode; it never creates the file.
+
+        Bytes that are not UTF-8 come as lone surrogates, which no Arrow text accepts: such a value is
+        found and named, instead of failing the whole read.
+        """
+        if not self.path.is_file():
+            raise SourceRefused(f'file of source "{self.source}" does not exist: "{self.path}"')
+        with self.errors():
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode=rw",
+                uri=True,
+                timeout=busy_seconds,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            connection.text_factory = functools.partial(str, encoding="utf-8", errors="surrogateescape")
+            connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[sqlite3.Connection]:
+        """A connection for the length of a block."""
+        connection = self.connect()
+        try:
+            with self.errors():
+                yield connection
+        finally:
+            connection.close()
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours: unavailable if a later call may succeed, else refused."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._translated(error) from None
+
+    def _translated(self, error: sqlite3.Error) -> SteadyviewError:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is not None and code & 0xFF in _TRANSIENT:
+            return SourceUnavailable(f'source "{self.source}" does not answer', detail=str(error))
+        return SourceRefused(f'source "{self.source}" refused a statement', detail=str(error))
+
+
+@contextlib.contextmanager
+def writing(connection: sqlite3.Connection) -> Iterator[None]:
+    """One write transaction, rolled back on any failure."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

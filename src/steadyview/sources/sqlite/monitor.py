@@ -1,0 +1,159 @@
+"""The change stream of a SQLite source: the log, read in whole read transactions.
+
+What was committed between two polls arrives as one transaction, cut where a snapshot was taken
+(`cuts.py`). A file cannot call us: while idle, `PRAGMA data_version` (microseconds) is asked every
+20 ms. A backlog too large for one chunk is read on in the same read transaction by the next poll.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+from steadyview.changes import Chunk, RelationSchema, StreamPosition
+from steadyview.errors import SourceUnavailable
+from steadyview.sources.sqlite import log
+from steadyview.sources.sqlite.connection import DatabaseFile
+from steadyview.sources.sqlite.cuts import Cuts
+from steadyview.sources.sqlite.drift import lost_columns
+from steadyview.sources.sqlite.intake import Intake
+from steadyview.sources.sqlite.position import LogPosition
+
+CHUNK_BYTES = 16 << 20
+_LOOK_EVERY = 0.02
+_FETCH = 4096
+_PRUNE_WAIT = 0.1
+
+
+class SqliteMonitor:
+    """See `contract.Monitor`."""
+
+    def __init__(
+        self, file: DatabaseFile, relations: Sequence[RelationSchema], position: LogPosition, next_seq: int
+    ) -> None:
+        self._file = file
+        self._cuts = Cuts(file.path)
+        self._relations = relations
+        self._connection = file.connect()
+        self._intake = Intake(relations, position, next_seq)
+        self._reading: Iterator[Chunk] | None = None
+        self._schema_version = -1
+        self._data_version = -1
+        self._durable: LogPosition | None = None
+        self._closed = threading.Event()
+
+    def poll(self, timeout: float) -> Chunk | None:
+        """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
+        deadline = time.monotonic() + timeout
+        with self._file.errors():
+            while True:
+                chunk = self._next()
+                left = deadline - time.monotonic()
+                if chunk is not None or left <= 0 or self._closed.is_set():
+                    return chunk
+                self._wait_for_change(deadline)
+
+    def acknowledge(self, position: StreamPosition) -> None:
+        """Everything before `position` is durable here: the log rows up to it may go.
+
+        A log that is busy is pruned by a later call.
+        """
+        if not isinstance(position, LogPosition):
+            raise TypeError(f"not a SQLite position: {position}")
+        self._durable = position
+        if self._reading is None:
+            self._prune()
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._closed.set()
+        self._reading = None
+        self._connection.close()
+
+    def _next(self) -> Chunk | None:
+        if self._reading is None:
+            self._reading = self._begin()
+        if self._reading is None:
+            return None
+        chunk = next(self._reading, None)
+        if chunk is None or not chunk.open:
+            self._end()
+        return chunk
+
+    def _begin(self) -> Iterator[Chunk] | None:
+        """Start a read transaction if there is something to read in it."""
+        connection = self._connection
+        self._data_version = self._ask("data_version")
+        after = self._intake.position
+        with self._cuts.locked() as notes:
+            connection.execute("BEGIN")
+            last = log.last_row(connection)
+            ends = [*self._cuts.between(notes, after.log, after.row, last), last]
+        drifted = self._ask("schema_version") != self._schema_version
+        if last == after.row and not drifted:
+            connection.execute("COMMIT")
+            return None
+        if drifted:
+            self._note_drift()
+        return self._read(after.row, ends)
+
+    def _note_drift(self) -> None:
+        self._schema_version = self._ask("schema_version")
+        logged = log.relations(self._connection)
+        for relation in self._relations:
+            found = logged.get(relation.name.path[0])
+            self._intake.bind(relation, found)
+            self._intake.lose(relation, lost_columns(self._connection, relation))
+
+    def _read(self, after: int, ends: Sequence[int]) -> Iterator[Chunk]:
+        intake = self._intake
+        width = intake.width
+        values = "".join(f", v{i}" for i in range(width))
+        rows = self._connection.execute(
+            f"SELECT seq, relation, count{values} FROM {log.LOG} WHERE seq > ? AND seq <= ? ORDER BY seq",
+            [after, ends[-1]],
+        )
+        intake.begin(ends)
+        while batch := rows.fetchmany(_FETCH):
+            intake.take(batch)
+            if intake.bytes >= CHUNK_BYTES:
+                yield intake.chunk(time.time_ns() // 1000)
+        intake.end()
+        if intake.news:
+            yield intake.chunk(time.time_ns() // 1000)
+
+    def _end(self) -> None:
+        self._reading = None
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+        if self._durable:
+            self._prune()
+
+    def _prune(self) -> None:
+        durable, self._durable = self._durable, None
+        if durable is None:
+            return
+        connection = self._connection
+        connection.execute(f"PRAGMA busy_timeout = {int(_PRUNE_WAIT * 1000)}")
+        try:
+            with self._file.errors():
+                log.prune(connection, durable.row)
+        except SourceUnavailable:
+            return
+        finally:
+            connection.execute("PRAGMA busy_timeout = 10000")
+        self._cuts.forget(durable.log, durable.row)
+
+    def _wait_for_change(self, deadline: float) -> None:
+        while self._ask("data_version") == self._data_version:
+            left = deadline - time.monotonic()
+            if left <= 0 or self._closed.wait(min(left, _LOOK_EVERY)):
+                return
+
+    def _ask(self, pragma: str) -> int:
+        try:
+            return int(self._connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+        except sqlite3.ProgrammingError:
+            raise SourceUnavailable(f'monitor of source "{self._file.source}" was closed') from None

@@ -1,0 +1,159 @@
+"""Answers of a SQLite source, all from one read transaction on one connection.
+
+    reflects(t)  ==  t's last log row <= the largest log row this transaction sees
+
+Exact because the monitor ends a transaction at that row (`cuts.py`). The connection belongs to this
+process: tasks are `local` and a read is one task.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from steadyview.changes import Column, RelationSchema, Transaction
+from steadyview.errors import ColumnLost, SourceRefused
+from steadyview.sources.contract import Read
+from steadyview.sources.sqlite import log
+from steadyview.sources.sqlite.connection import DatabaseFile, quoted
+from steadyview.sources.sqlite.cuts import Cuts
+from steadyview.sources.sqlite.drift import lost_columns
+from steadyview.sources.sqlite.position import LogPosition
+from steadyview.sources.sqlite.types import NotKept, SqliteType, convert, first_bad, sqlite_type
+
+_BATCH_ROWS = 8192
+
+
+class SqliteSnapshot:
+    """See `contract.Snapshot`."""
+
+    def __init__(self, file: DatabaseFile) -> None:
+        self._file = file
+        self._connection = file.connect()
+        self._lock = threading.RLock()
+        try:
+            with file.errors():
+                self._horizon = self._freeze()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @property
+    def horizon(self) -> LogPosition:
+        """Once the monitor's position is not before this, all that is reflected was delivered."""
+        return self._horizon
+
+    def reflects(self, transaction: Transaction) -> bool:
+        """Whether this state shows the transaction."""
+        return transaction.id <= self._horizon.row
+
+    def tasks(self, read: Read, parallelism: int = 1) -> Sequence[AnswerTask]:
+        """The read as one task."""
+        with self._lock, self._file.errors():
+            lost = lost_columns(self._connection, read.relation)
+        columns = sorted(read.columns)
+        for number in columns if read.key is None else [*columns, read.key]:
+            column = read.relation.columns[number]
+            if column.name in lost:
+                raise _lost(read.relation, column, lost[column.name])
+        return [AnswerTask(self, read)]
+
+    def close(self) -> None:
+        """End the read transaction."""
+        with self._lock:
+            self._connection.close()
+
+    def rows(self, read: Read) -> Iterator[pa.RecordBatch]:
+        """The rows of a read; one read at a time."""
+        columns = tuple(sorted(read.columns))
+        with self._lock, self._file.errors():
+            cursor = self._connection.execute(self._statement(read, columns))
+            while rows := cursor.fetchmany(_BATCH_ROWS):
+                yield _batch(read.relation, columns, rows)
+
+    def _freeze(self) -> LogPosition:
+        cuts = Cuts(self._file.path)
+        with cuts.locked() as notes:
+            self._connection.execute("BEGIN")
+            if not log.exists(self._connection):
+                raise SourceRefused(
+                    f'source "{self._file.source}" is not set up', hint="run: steadyview run"
+                )
+            position = LogPosition(log.identity(self._connection), log.last_row(self._connection))
+            cuts.note(notes, position.log, position.row)
+        return position
+
+    def _statement(self, read: Read, columns: Sequence[int]) -> str:
+        relation = read.relation
+        names = ", ".join(quoted(relation.columns[c].name) for c in columns)
+        statement = f"SELECT {names} FROM {quoted(relation.name.path[0])}"
+        if read.key is None:
+            return statement
+        self._set_keys(relation.columns[read.key], read.values)
+        return f"{statement} WHERE {quoted(relation.columns[read.key].name)} IN (SELECT v FROM temp._steadyview_keys)"
+
+    def _set_keys(self, column: Column, values: pa.Array | None) -> None:
+        """The looked-up values as a temporary table: one statement finds each row once, whatever
+        the column's collation."""
+        if values is None or not column.keyable:
+            raise ValueError(f'column "{column.name}" is not keyable, or no values were given')
+        if column.type == "DATE":
+            values = values.cast(pa.string())
+        self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS _steadyview_keys (v)")
+        self._connection.execute("DELETE FROM temp._steadyview_keys")
+        self._connection.executemany(
+            "INSERT INTO temp._steadyview_keys VALUES (?)", ((v,) for v in values.to_pylist())
+        )
+
+
+@dataclass(frozen=True)
+class AnswerTask:
+    """A whole read, to be carried out in the snapshot's own process."""
+
+    snapshot: SqliteSnapshot = field(repr=False)
+    read: Read
+    local: bool = True
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """See `contract.ReadTask`."""
+        return self.snapshot.rows(self.read)
+
+
+def _batch(
+    relation: RelationSchema, columns: Sequence[int], rows: Sequence[Sequence[object]]
+) -> pa.RecordBatch:
+    arrays = []
+    for number, values in zip(columns, zip(*rows, strict=True), strict=True):
+        kept = sqlite_type(relation.columns[number].source_type)
+        if not isinstance(kept, SqliteType):
+            raise _lost(relation, relation.columns[number], kept)
+        try:
+            arrays.append(convert(values, kept))
+        except NotKept:
+            bad = first_bad(values, kept)
+            raise _bad_value(relation, columns, number, rows[bad]) from None
+    return pa.RecordBatch.from_arrays(arrays, names=[f"c{c}" for c in columns])
+
+
+def _bad_value(
+    relation: RelationSchema, columns: Sequence[int], number: int, row: Sequence[object]
+) -> ColumnLost:
+    column = relation.columns[number]
+    value = dict(zip(columns, row, strict=True))
+    keys = [relation.number(k) for k in relation.key]
+    where = ""
+    if keys and all(k in value for k in keys):
+        where = f" in the row with ({', '.join(relation.key)}) = ({', '.join(str(value[k]) for k in keys)})"
+    return _lost(
+        relation,
+        column,
+        f'column "{column.name}" of "{relation.name}" holds {value[number]!r}{where}, '
+        f"which {column.type} cannot hold exactly",
+    )
+
+
+def _lost(relation: RelationSchema, column: Column, message: str) -> ColumnLost:
+    return ColumnLost(message, relation=str(relation.name), column=column.name)
