@@ -34,6 +34,10 @@ def parts(spelling: str) -> tuple[Part, ...]:
                 hint='write schema.table; quote parts with spaces or dots: public."My Table"',
             )
         quoted = match["quoted"]
-        found.append(Part(match["plain"] if quoted is None else quoted.replace('""', '"'), quoted is not None))
+        found.append(
+            Part(
+                match["plain"] if quoted is None else quoted.replace('""', '"'), quoted is not None
+            )
+        )
         at, dot = match.end(), match["dot"]
     return tuple(found)

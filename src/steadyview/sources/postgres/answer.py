@@ -72,7 +72,9 @@ class ReadFailed(Exception):
             sql.Literal(self._text),
         )
         row = connection.execute(statement).fetchone()
-        return f" (row with ({', '.join(relation.key)}) = ({', '.join(map(str, row))}))" if row else ""
+        return (
+            f" (row with ({', '.join(relation.key)}) = ({', '.join(map(str, row))}))" if row else ""
+        )
 
 
 def copied(
@@ -100,7 +102,11 @@ def _blocks(connection: psycopg.Connection, statement: str) -> Iterator[bytes]:
     result = _result(libpq)
     if result is None or result.status != pq.ExecStatus.COPY_OUT:
         _finish(libpq)
-        raise psycopg.errors.error_from_result(result) if result else psycopg.OperationalError("no answer")
+        raise (
+            psycopg.errors.error_from_result(result)
+            if result
+            else psycopg.OperationalError("no answer")
+        )
     finished = False
     try:
         rows: list[memoryview] = []
@@ -154,7 +160,9 @@ def _finish(libpq: pq.abc.PGconn) -> pq.abc.PGresult | None:
 
 def _parsed(block: bytes, part: AnswerPart) -> Iterator[pa.RecordBatch]:
     names, types = part.names(), part.types()
-    direct = {n: arrow_type(t.spark) for n, t in zip(names, types, strict=True) if t.family in _IN_CSV}
+    direct = {
+        n: arrow_type(t.spark) for n, t in zip(names, types, strict=True) if t.family in _IN_CSV
+    }
     try:
         table = _csv(block, names, direct)
     except pa.ArrowInvalid:

@@ -66,7 +66,10 @@ class Address:
     def _translated(self, error: psycopg.Error) -> SteadyviewError:
         text = self.scrub(str(error))
         state = error.sqlstate
-        if isinstance(error, psycopg.OperationalError) or (state or "08")[:2] in _UNAVAILABLE_CLASSES:
+        if (
+            isinstance(error, psycopg.OperationalError)
+            or (state or "08")[:2] in _UNAVAILABLE_CLASSES
+        ):
             return SourceUnavailable(f'source "{self.source}" does not answer', detail=text)
         return SourceRefused(f'source "{self.source}" refused a statement', detail=text)
 

@@ -16,7 +16,14 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from steadyview.changes import Chunk, LostColumn, RelationName, RelationSchema, Transaction, arrow_type
+from steadyview.changes import (
+    Chunk,
+    LostColumn,
+    RelationName,
+    RelationSchema,
+    Transaction,
+    arrow_type,
+)
 from steadyview.changes.types import COUNT, SEQ, TX
 from steadyview.sources.postgres import pgoutput
 from steadyview.sources.postgres.pgoutput import Begin, RelationMessage, RowMessages
@@ -170,21 +177,33 @@ class Intake:
     def _places(self, relation: RelationSchema, message: RelationMessage) -> list[int | None]:
         """Columns by name; one that is missing or has another type is lost."""
         types = self._describe([(oid, typmod) for _, oid, typmod in message.columns])
-        present = {c[0]: (i, t) for i, (c, t) in enumerate(zip(message.columns, types, strict=True))}
+        present = {
+            c[0]: (i, t) for i, (c, t) in enumerate(zip(message.columns, types, strict=True))
+        }
         places: list[int | None] = []
         for column in relation.columns:
             place, source_type = present.get(column.name, (None, None))
             if place is None:
-                self._lose(relation, f'column "{column.name}" of "{relation.name}" was dropped', column.name)
+                self._lose(
+                    relation,
+                    f'column "{column.name}" of "{relation.name}" was dropped',
+                    column.name,
+                )
             elif pg_type(str(source_type)) != pg_type(column.source_type):
                 place = None
                 was = f'was retyped from "{column.source_type}" to "{source_type}"'
-                self._lose(relation, f'column "{column.name}" of "{relation.name}" {was}', column.name)
+                self._lose(
+                    relation, f'column "{column.name}" of "{relation.name}" {was}', column.name
+                )
             places.append(place)
         return places
 
     def _lose(
-        self, relation: RelationSchema, reason: str, column: str | None = None, seq: int | None = None
+        self,
+        relation: RelationSchema,
+        reason: str,
+        column: str | None = None,
+        seq: int | None = None,
     ) -> None:
         for name in [column] if column else [c.name for c in relation.columns]:
             if (relation.name, name) not in self._gone:
@@ -213,7 +232,9 @@ class Intake:
         except NotKept:
             bad = first_bad(texts[place], kept) or 0
         where = _row_name(binding, texts, bad)
-        reason = f'column "{column.name}" of "{binding.relation.name}" holds {texts[place][bad]}{where}'
+        reason = (
+            f'column "{column.name}" of "{binding.relation.name}" holds {texts[place][bad]}{where}'
+        )
         self._lose(binding.relation, reason, column.name, int(rows.seqs[bad].item()))
         good = convert(texts[place].slice(0, bad), kept)
         return pa.concat_arrays([good, nothing.slice(bad)])

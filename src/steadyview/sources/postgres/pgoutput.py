@@ -207,7 +207,9 @@ def _texts(raw: bytes, buffer: npt.NDArray[np.uint8], span: _Span) -> pa.Array:
     np.cumsum(span.length, out=offsets[1:])
     valid = pa.array(span.kind == _TEXT).buffers()[1]
     data = pa.py_buffer(_gathered(raw, buffer, span, offsets))
-    array = pa.Array.from_buffers(pa.binary(), len(span.length), [valid, pa.py_buffer(offsets), data])
+    array = pa.Array.from_buffers(
+        pa.binary(), len(span.length), [valid, pa.py_buffer(offsets), data]
+    )
     return array.cast(pa.string())
 
 

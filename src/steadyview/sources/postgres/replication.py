@@ -68,7 +68,13 @@ class ReplicationStream:
         """Tell the server how far we are: the slot keeps everything behind `durable`."""
         stamp = time.time_ns() // 1000 - _EPOCH_2000
         status = struct.pack(
-            "!cQQQqB", b"r", max(received.value, durable.value), durable.value, durable.value, stamp, 0
+            "!cQQQqB",
+            b"r",
+            max(received.value, durable.value),
+            durable.value,
+            durable.value,
+            stamp,
+            0,
         )
         try:
             self._libpq.put_copy_data(status)

@@ -44,7 +44,12 @@ FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = 
 WHERE i.indrelid = ANY(%s::oid[]) AND i.indisvalid AND i.indpred IS NULL AND m.amname IN ('btree', 'hash')
 ORDER BY i.indexrelid"""
 
-_KINDS = {"p": "a partitioned table", "v": "a view", "m": "a materialized view", "f": "a foreign table"}
+_KINDS = {
+    "p": "a partitioned table",
+    "v": "a view",
+    "m": "a materialized view",
+    "f": "a foreign table",
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,9 @@ def read_tables(
     indexes = _by_oid(connection.execute(_INDEXES, [oids]).fetchall())
     version = connection.info.server_version
     return [
-        _table(source, found[p], columns.get(found[p].oid, []), indexes.get(found[p].oid, []), version)
+        _table(
+            source, found[p], columns.get(found[p].oid, []), indexes.get(found[p].oid, []), version
+        )
         for p in paths
     ]
 
@@ -151,7 +158,10 @@ def _table(
             kept.append(Column(str(name), mapped.spark, str(source_type), keyable))
     names = {c.name for c in kept}
     schema = RelationSchema(
-        RelationName(source, found.path), tuple(kept), _primary_key(indexes, names), _leading(indexes, names)
+        RelationName(source, found.path),
+        tuple(kept),
+        _primary_key(indexes, names),
+        _leading(indexes, names),
     )
     return Table(schema, found.oid, found.identity == "f", unsupported)
 

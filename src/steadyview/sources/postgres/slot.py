@@ -68,7 +68,9 @@ def check_server(connection: psycopg.Connection, source: str) -> None:
         " pg_is_in_recovery(), current_setting('server_encoding')"
     ).fetchone() or (0, "", False, "")
     if version < 140000:
-        raise SourceRefused(f'source "{source}" runs PostgreSQL {version // 10000}; 14 or later is needed')
+        raise SourceRefused(
+            f'source "{source}" runs PostgreSQL {version // 10000}; 14 or later is needed'
+        )
     if standby:
         raise SourceRefused(
             f'source "{source}" is a hot standby, whose answers do not know what they reflect',

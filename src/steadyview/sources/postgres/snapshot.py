@@ -112,7 +112,8 @@ class PostgresSnapshot:
             conditions = self._ranges(relation, parallelism)
         statements = [sql.SQL("{} WHERE {}").format(base, c) for c in conditions]
         return [
-            AnswerTask(self._pool.address, self._state.export, part, s.as_string(None)) for s in statements
+            AnswerTask(self._pool.address, self._state.export, part, s.as_string(None))
+            for s in statements
         ]
 
     def close(self) -> None:
@@ -148,7 +149,9 @@ class PostgresSnapshot:
         names = [relation.columns[c] for c in columns]
         reason = self._state.broken.get(relation.name)
         if reason:
-            raise _lost(relation, names[0], f'changes of "{relation.name}" are not all known: {reason}')
+            raise _lost(
+                relation, names[0], f'changes of "{relation.name}" are not all known: {reason}'
+            )
         present = self._state.types.get(relation.name, {})
         for column in names:
             found = present.get(column.name)

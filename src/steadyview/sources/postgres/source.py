@@ -77,7 +77,8 @@ class PostgresSource:
             found = slot.read_slot(connection, self.slot)
         if found is None or found.confirmed is None:
             raise SourceRefused(
-                f'source "{self.name}" has no replication slot "{self.slot}"', hint="run: steadyview run"
+                f'source "{self.name}" has no replication slot "{self.slot}"',
+                hint="run: steadyview run",
             )
         return found.confirmed
 
@@ -147,24 +148,32 @@ class PostgresSource:
                 continue
             return found
 
-    def _note_broken(self, connection: psycopg.Connection, paths: Sequence[tuple[str, str]]) -> None:
+    def _note_broken(
+        self, connection: psycopg.Connection, paths: Sequence[tuple[str, str]]
+    ) -> None:
         for path, reason in slot.broken_memberships(connection, self.slot, paths).items():
             self._broken.setdefault(RelationName(self.name, path), reason)
 
     def _broken_of(self, relations: Sequence[RelationSchema]) -> dict[RelationSchema, str]:
         if not self._broken:
             return {}
-        return {r: f'"{r.name}": {self._broken[r.name]}' for r in relations if r.name in self._broken}
+        return {
+            r: f'"{r.name}": {self._broken[r.name]}' for r in relations if r.name in self._broken
+        }
 
     def _describe(self, types: Sequence[tuple[int, int]]) -> list[str]:
         with self._pool.session() as connection:
-            rows = connection.execute(_TYPES, [[t[0] for t in types], [t[1] for t in types]]).fetchall()
+            rows = connection.execute(
+                _TYPES, [[t[0] for t in types], [t[1] for t in types]]
+            ).fetchall()
         return [r[0] for r in rows]
 
     def _check_slot(self, connection: psycopg.Connection, position: Lsn) -> None:
         found = slot.read_slot(connection, self.slot)
         if found is None or found.lost or found.confirmed is None:
-            raise self._changes_lost(position, "it does not exist" if found is None else "it was invalidated")
+            raise self._changes_lost(
+                position, "it does not exist" if found is None else "it was invalidated"
+            )
         if not found.confirmed <= position:
             raise self._changes_lost(position, f"it now starts at {found.confirmed}")
         row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
@@ -194,7 +203,9 @@ def _check_identity(source: str, tables: Sequence[schema.Table]) -> None:
     if lacking:
         names = ", ".join(f'"{".".join(p)}"' for p in lacking)
         alters = [
-            sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL;").format(sql.Identifier(*p)).as_string(None)
+            sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL;")
+            .format(sql.Identifier(*p))
+            .as_string(None)
             for p in lacking
         ]
         raise SourceRefused(

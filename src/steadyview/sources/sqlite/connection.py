@@ -18,8 +18,8 @@ _TRANSIENT = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, 
 def quoted(name: str) -> str:
     """An identifier as SQLite reads it.
 
-    >>> quoted('a "b"')
-    '"a ""b"""'
+    >>> quoted('two words')
+    '"two words"'
     """
     return '"' + name.replace('"', '""') + '"'
 
@@ -47,7 +47,9 @@ class DatabaseFile:
                 isolation_level=None,
                 check_same_thread=False,
             )
-            connection.text_factory = functools.partial(str, encoding="utf-8", errors="surrogateescape")
+            connection.text_factory = functools.partial(
+                str, encoding="utf-8", errors="surrogateescape"
+            )
             connection.execute("PRAGMA synchronous = NORMAL")
         return connection
 

@@ -33,7 +33,9 @@ class Cuts:
         connection = self._open()
         try:
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute("CREATE TABLE IF NOT EXISTS cut (log INTEGER, row INTEGER, PRIMARY KEY (log, row))")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS cut (log INTEGER, row INTEGER, PRIMARY KEY (log, row))"
+            )
             yield connection
             connection.execute("COMMIT")
         finally:
@@ -48,7 +50,8 @@ class Cuts:
     def between(connection: sqlite3.Connection, log: int, after: int, until: int) -> list[int]:
         """Noted rows in (after, until), ascending."""
         found = connection.execute(
-            "SELECT row FROM cut WHERE log = ? AND row > ? AND row < ? ORDER BY row", [log, after, until]
+            "SELECT row FROM cut WHERE log = ? AND row > ? AND row < ? ORDER BY row",
+            [log, after, until],
         )
         return [r[0] for r in found]
 

@@ -21,7 +21,10 @@ def lost_columns(connection: sqlite3.Connection, relation: RelationSchema) -> di
     logged = log.relations(connection).get(name)
     reason = log.gap(connection, logged, table) if logged else "it is not logged"
     if reason:
-        return {c.name: f'changes of "{relation.name}" are not all known: {reason}' for c in relation.columns}
+        return {
+            c.name: f'changes of "{relation.name}" are not all known: {reason}'
+            for c in relation.columns
+        }
     declared = {r[1]: r[2] for r in connection.execute(f"PRAGMA table_xinfo({quoted(name)})")}
     lost: dict[str, str] = {}
     for column in relation.columns:

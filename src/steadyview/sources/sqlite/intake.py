@@ -15,7 +15,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from steadyview.changes import Chunk, LostColumn, RelationName, RelationSchema, Transaction, arrow_type
+from steadyview.changes import (
+    Chunk,
+    LostColumn,
+    RelationName,
+    RelationSchema,
+    Transaction,
+    arrow_type,
+)
 from steadyview.changes.types import COUNT, SEQ, TX
 from steadyview.sources.sqlite.log import Logged
 from steadyview.sources.sqlite.position import LogPosition
@@ -28,7 +35,9 @@ _FIXED_FIELDS = 3
 class Intake:
     """Takes log rows in order, gives chunks."""
 
-    def __init__(self, relations: Sequence[RelationSchema], position: LogPosition, next_seq: int) -> None:
+    def __init__(
+        self, relations: Sequence[RelationSchema], position: LogPosition, next_seq: int
+    ) -> None:
         self._bound: dict[int, tuple[RelationSchema, list[int | None]]] = {}
         self._gone: set[tuple[RelationName, str]] = set()
         self._lost: list[LostColumn] = []
@@ -139,7 +148,11 @@ class Intake:
         return pa.table([*arrays, *tags], names=[*names, SEQ, COUNT, TX])
 
     def _column(
-        self, relation: RelationSchema, number: int, place: int | None, fields: list[tuple[Any, ...]]
+        self,
+        relation: RelationSchema,
+        number: int,
+        place: int | None,
+        fields: list[tuple[Any, ...]],
     ) -> pa.Array:
         column = relation.columns[number]
         nothing = pa.nulls(len(fields[0]), arrow_type(column.type))

@@ -21,7 +21,12 @@ from dataclasses import dataclass
 from steadyview.changes import RelationSchema
 from steadyview.sources.sqlite.connection import quoted
 from steadyview.sources.sqlite.schema import Table, UniqueKey
-from steadyview.sources.sqlite.triggers import LOG, create_statements, displaced_table, trigger_names
+from steadyview.sources.sqlite.triggers import (
+    LOG,
+    create_statements,
+    displaced_table,
+    trigger_names,
+)
 
 _RELATIONS, _META = "_steadyview_relations", "_steadyview_meta"
 _PRUNE_STEP = 20_000
@@ -51,7 +56,9 @@ def exists(connection: sqlite3.Connection) -> bool:
 
 def create(connection: sqlite3.Connection, journal: str) -> None:
     """An empty log, told apart from earlier ones by the time of its creation."""
-    connection.execute(f"CREATE TABLE {LOG} (seq INTEGER PRIMARY KEY AUTOINCREMENT, relation, count, v0)")
+    connection.execute(
+        f"CREATE TABLE {LOG} (seq INTEGER PRIMARY KEY AUTOINCREMENT, relation, count, v0)"
+    )
     connection.execute(
         f"CREATE TABLE {_RELATIONS} (number INTEGER PRIMARY KEY, name TEXT, columns TEXT, keys TEXT, broken TEXT)"
     )
@@ -80,7 +87,9 @@ def pruned(connection: sqlite3.Connection) -> int:
 
 def relations(connection: sqlite3.Connection) -> dict[str, Logged]:
     """The logged relations, by table name."""
-    rows = connection.execute(f"SELECT number, name, columns, keys, broken FROM {_RELATIONS}").fetchall()
+    rows = connection.execute(
+        f"SELECT number, name, columns, keys, broken FROM {_RELATIONS}"
+    ).fetchall()
     found = [
         Logged(number, name, tuple(json.loads(columns)), _read_keys(keys), broken)
         for number, name, columns, keys, broken in rows
@@ -111,8 +120,12 @@ def log_relation(connection: sqlite3.Connection, table: Table) -> str | None:
     known = relations(connection).get(table.name)
     names = tuple(c.name for c in table.schema.columns)
     if known is None:
-        number = connection.execute(f"SELECT coalesce(max(number), 0) + 1 FROM {_RELATIONS}").fetchone()[0]
-        connection.execute(f"INSERT INTO {_RELATIONS} (number, name) VALUES (?, ?)", [number, table.name])
+        number = connection.execute(
+            f"SELECT coalesce(max(number), 0) + 1 FROM {_RELATIONS}"
+        ).fetchone()[0]
+        connection.execute(
+            f"INSERT INTO {_RELATIONS} (number, name) VALUES (?, ?)", [number, table.name]
+        )
         _set_up(connection, Logged(number, table.name, names, table.keys, None), table)
         return f'created the triggers of "{table.name}"'
     broken = gap(connection, known, table)

@@ -31,7 +31,11 @@ class SqliteMonitor:
     """See `contract.Monitor`."""
 
     def __init__(
-        self, file: DatabaseFile, relations: Sequence[RelationSchema], position: LogPosition, next_seq: int
+        self,
+        file: DatabaseFile,
+        relations: Sequence[RelationSchema],
+        position: LogPosition,
+        next_seq: int,
     ) -> None:
         self._file = file
         self._cuts = Cuts(file.path)

@@ -97,7 +97,8 @@ class SqliteSnapshot:
 
     def _set_keys(self, column: Column, values: pa.Array | None) -> None:
         """The looked-up values as a temporary table: one statement finds each row once, whatever
-        the column's collation."""
+        the column's collation.
+        """
         if values is None or not column.keyable:
             raise ValueError(f'column "{column.name}" is not keyable, or no values were given')
         if column.type == "DATE":

@@ -68,7 +68,9 @@ class _Writer:
         guards = [
             self._when(self._conflicts()),
             "",
-            self._when(f"({self._key_changed()}) AND ({self._conflicts()})", self._same("t", "OLD")),
+            self._when(
+                f"({self._key_changed()}) AND ({self._conflicts()})", self._same("t", "OLD")
+            ),
             "",
             "",
         ]
@@ -87,7 +89,8 @@ class _Writer:
 
     def _note(self, condition: str) -> list[str]:
         """Note the rows in conflict, afresh. No statement here can itself run into a conflict: the
-        writer's OR clause would rule inside the trigger as well."""
+        writer's OR clause would rule inside the trigger as well.
+        """
         found = f"FROM {self.target} AS t WHERE {condition}"
         identity = ", ".join(f"t.{quoted(c)}" for c in self.table.identity)
         row = self._row("t")
@@ -135,7 +138,9 @@ class _Writer:
         return " OR ".join(f"OLD.{quoted(c)} IS NOT NEW.{quoted(c)}" for c in columns)
 
     def _same(self, left: str, right: str) -> str:
-        return " AND ".join(f"{left}.{quoted(c)} = {right}.{quoted(c)}" for c in self.table.identity)
+        return " AND ".join(
+            f"{left}.{quoted(c)} = {right}.{quoted(c)}" for c in self.table.identity
+        )
 
     def _noted(self, row: str) -> str:
         """Whether a note is about the row called NEW, OLD or t."""

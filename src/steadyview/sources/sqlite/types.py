@@ -61,7 +61,9 @@ def _dated(pattern: str) -> Callable[[Values, pa.DataType], pa.Array]:
 
 
 def _decimals(values: Values, kind: pa.DataType) -> pa.Array:
-    return pa.array([None if v is None else _number_text(v) for v in values], pa.string()).cast(kind)
+    return pa.array([None if v is None else _number_text(v) for v in values], pa.string()).cast(
+        kind
+    )
 
 
 def _number_text(value: Any) -> str:
@@ -82,10 +84,13 @@ _BIGINT = SqliteType("BIGINT", _INT, _plain, keyable=True)
 _DOUBLE = SqliteType("DOUBLE", _FLOAT, _plain)
 _STRING = SqliteType("STRING", _TEXT, _plain, keyable=True)
 _FIXED = {
-    **dict.fromkeys(["INTEGER", "INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "INT2", "INT8"], _BIGINT),
+    **dict.fromkeys(
+        ["INTEGER", "INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT", "INT2", "INT8"], _BIGINT
+    ),
     **dict.fromkeys(["REAL", "DOUBLE", "DOUBLE PRECISION", "FLOAT"], _DOUBLE),
     **dict.fromkeys(
-        ["TEXT", "VARCHAR", "CHAR", "CHARACTER", "NCHAR", "NVARCHAR", "CHARACTER VARYING", "CLOB"], _STRING
+        ["TEXT", "VARCHAR", "CHAR", "CHARACTER", "NCHAR", "NVARCHAR", "CHARACTER VARYING", "CLOB"],
+        _STRING,
     ),
     "BLOB": SqliteType("BINARY", _BLOB, _plain, keyable=True),
     **dict.fromkeys(["BOOLEAN", "BOOL"], SqliteType("BOOLEAN", _INT, _booleans, keyable=True)),
@@ -104,7 +109,11 @@ def sqlite_type(declared: str) -> SqliteType | str:
     """
     match = _DECLARED.fullmatch(declared.strip().upper())
     if not match:
-        return f'declared type "{declared}" has no exact Spark type' if declared else "it has no declared type"
+        return (
+            f'declared type "{declared}" has no exact Spark type'
+            if declared
+            else "it has no declared type"
+        )
     name, first, second = match.groups()
     if name in ("NUMERIC", "DECIMAL"):
         return _decimal(declared, first, second)
