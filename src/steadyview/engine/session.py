@@ -57,6 +57,14 @@ def open_session(
     return session
 
 
+def beside(session: SparkSession) -> SparkSession:
+    """Another session of ours with the same settings and temporary views of its own."""
+    other = session.newSession()
+    for key in (*_WORK, "spark.sql.shuffle.partitions"):
+        other.conf.set(key, session.conf.get(key))
+    return other
+
+
 def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSession:
     # the driver's JVM reads its log settings before any code of ours can speak to it
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()

@@ -124,7 +124,9 @@ class SparkAlgebra:
         text = self._versions if self._careful or hot else self._intervals
         return Partner(f"({text(occurrence, answer, log)})", paths)
 
-    def keys(self, handles: Sequence[Partner | Partial], occurrence: Occurrence, column: int) -> Keys:
+    def keys(
+        self, handles: Sequence[Partner | Partial], occurrence: Occurrence, column: int
+    ) -> Keys:
         paths = dict.fromkeys(p for h in handles for p in h.paths)
         values = read_column(list(paths), column)
         distinct = pc.unique(values).drop_null()

@@ -126,9 +126,7 @@ def _argument(sql: str, state: str | None) -> str:
     return f"CAST({sql} AS {state})" if state else f"({sql})"
 
 
-def visible_sql(
-    definition: Definition, types: Types, states: str, keep: Sequence[str] = ()
-) -> str:
+def visible_sql(definition: Definition, types: Types, states: str, keep: Sequence[str] = ()) -> str:
     """Visible rows of an aggregate view from its state rows (`states`: a FROM item).
 
     SUM over no non-NULL input is NULL; a group without rows is gone; a global aggregate is one row.
@@ -143,6 +141,19 @@ def visible_sql(
     helpers = "".join(f", {h}" for h in _visible_helpers(types))
     where = " WHERE _count > 0" if definition.grouping.keys else ""
     return f"SELECT {columns} FROM (SELECT *{helpers} FROM {states}){where}"
+
+
+def visible_struct(definition: Definition, types: Types, states: str) -> str:
+    """State rows with the visible row as one struct `_row`, NULL where the group has no rows."""
+    assert definition.grouping is not None
+    outputs = zip(definition.outputs, types.outputs, strict=True)
+    columns = ", ".join(f"CAST({o.sql} AS {t})" for o, (_, t) in outputs)
+    helpers = "".join(f", {h}" for h in _visible_helpers(types))
+    there = "_count > 0" if definition.grouping.keys else "TRUE"
+    return (
+        f"SELECT *, CASE WHEN {there} THEN STRUCT({columns}) END AS _row "
+        f"FROM (SELECT *{helpers} FROM {states})"
+    )
 
 
 def _visible_helpers(types: Types) -> list[str]:
@@ -161,7 +172,7 @@ def _visible_helpers(types: Types) -> list[str]:
 
 
 def _average(total: str, n: str, type_: str) -> str:
-    """total / n in the type of AVG; whole part and remainder apart, so that no digit is cut early."""
+    """Total / n in the type of AVG; whole part and remainder apart, so that no digit is cut early."""
     if not type_.startswith("DECIMAL"):
         return f"CAST({total} AS {type_}) / CAST({n} AS {type_})"
     count = f"CAST({n} AS DECIMAL(12,0))"

@@ -170,4 +170,3 @@ class LogTagger:
         self._folder.mkdir(parents=True, exist_ok=True)
         number = len(list(self._folder.glob("log-*")))
         return self._folder / f"log-{number:04d}.parquet"
-

@@ -28,7 +28,8 @@ from steadyview.update_log import UpdateLog
 @dataclass(frozen=True)
 class Reflection:
     """Of one source: transactions `first`, first + 1, ... with their cn and whether the answer shows
-    them."""
+    them.
+    """
 
     first: int
     cn: np.ndarray

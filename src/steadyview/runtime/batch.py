@@ -17,7 +17,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from steadyview.catalog import Base, Catalog
+from steadyview.catalog import Base
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.crash_points import crash_point
 from steadyview.engine.analysis import reason

@@ -40,7 +40,7 @@ class Capture(threading.Thread):
         super().__init__(name=f"capture-{source.name}", daemon=True)
         self.source = source
         self.error: SteadyviewError | None = None
-        self.captured_at = 0.0
+        self.lag = 0.0
         self.changes = 0
         self._relations = relations
         self._catalog = catalog
@@ -50,6 +50,7 @@ class Capture(threading.Thread):
         self._reached: StreamPosition | None = None
         self._wanted: StreamPosition | None = None
         self._kept = ""
+        self._committed = 0
 
     def stop(self) -> None:
         """End after the flush under way; what was not flushed is captured again next time."""
@@ -99,9 +100,7 @@ class Capture(threading.Thread):
     def _session(self) -> None:
         """One connection's life."""
         state = self._catalog.sources.state(self.source.name)
-        position = (
-            self.source.position(state.position) if state.position else self.source.start()
-        )
+        position = self.source.position(state.position) if state.position else self.source.start()
         number = self._log.recover(self.source.name, state.flush)
         writer = self._log.writer(self.source.name, self._relations, number, state.last_seq + 1)
         monitor = self.source.monitor(self._relations, position, state.last_seq + 1)
@@ -123,7 +122,8 @@ class Capture(threading.Thread):
                     due = now + FLUSH_SECONDS
                 writer.append(chunk)
                 self.changes += sum(rows.num_rows for rows in chunk.rows.values())
-                self.captured_at = time.time()
+                if chunk.transactions:
+                    self._committed = chunk.transactions[-1].committed
                 position = chunk.position
                 if not writer.transactions and not writer.open:
                     self._arrived(position)
@@ -152,6 +152,7 @@ class Capture(threading.Thread):
                 flushed.lost,
             )
         )
+        self.lag = max(time.time() - self._committed / 1_000_000, 0.0)
         position = self.source.position(flushed.position)
         monitor.acknowledge(position)
         crash_point("acknowledged")

@@ -84,9 +84,7 @@ class Lookups:
         reads = [self._read(topic, relation, v) for topic, (relation, v) in topics.items()]
         return [r for r in reads if r is not None]
 
-    def _read(
-        self, topic: _Topic, relation: RelationSchema, asked: list[pa.Array]
-    ) -> Read | None:
+    def _read(self, topic: _Topic, relation: RelationSchema, asked: list[pa.Array]) -> Read | None:
         columns = self._columns[relation.name]
         key = topic[1]
         if key is None:
@@ -97,9 +95,7 @@ class Lookups:
             values = values.filter(pc.invert(pc.is_in(values, known.values)))
         if not len(values):
             return None
-        known.values = (
-            values if known.values is None else pa.concat_arrays([known.values, values])
-        )
+        known.values = values if known.values is None else pa.concat_arrays([known.values, values])
         return Read(relation, columns, key, values)
 
     def _send(self, read: Read) -> None:
@@ -133,9 +129,7 @@ def _as(values: pa.Array, relation: RelationSchema, column: int) -> pa.Array:
     if pa.types.is_integer(wanted):
         bits = wanted.bit_width - 1
         wide = values.cast(pa.int64())
-        fits = pc.and_(
-            pc.greater_equal(wide, -(2**bits)), pc.less_equal(wide, 2**bits - 1)
-        )
+        fits = pc.and_(pc.greater_equal(wide, -(2**bits)), pc.less_equal(wide, 2**bits - 1))
         return wide.filter(fits).cast(wanted)
     return _exact_decimals(values, wanted)
 

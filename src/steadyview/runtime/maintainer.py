@@ -12,7 +12,8 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 
-from steadyview.catalog import Base, Batch as BatchRecord, Published, ViewRow, ViewSpec
+from steadyview.catalog import Base, Published, ViewRow, ViewSpec
+from steadyview.catalog import Batch as BatchRecord
 from steadyview.crash_points import crash_point
 from steadyview.engine.analysis import reason
 from steadyview.engine.frames import Frames
@@ -77,15 +78,15 @@ class Maintainer:
             self._views.add(spec, self._parts.catalog.commits.last_cn())
         self._views.refuse(refused.name, refused.refusal.code, str(refused.refusal))
 
-    def waiting(self) -> bool:
-        """Whether some running view lacks a first state or admitted transactions."""
+    def waiting(self, available: frozenset[str], *, building: bool) -> bool:
+        """Whether some view lacks its first state (`building`), or admitted transactions."""
         last = self._parts.catalog.commits.last_cn()
-        return any(row.cn is None or row.cn < last for row in self._running())
+        rows = self._ready(available, building=building)
+        return any(row.cn is None or row.cn < last for row in rows)
 
-    def cycle(self, available: frozenset[str]) -> int | None:
-        """One batch over all running views whose sources are available; the cn it published."""
-        plans = [self._plans[row.name] for row in self._running()]
-        plans = [p for p in plans if p.sources <= available]
+    def cycle(self, available: frozenset[str], *, building: bool) -> int | None:
+        """First states, or one batch over all running views, where sources answer; the cn reached."""
+        plans = [self._plans[row.name] for row in self._ready(available, building=building)]
         if not plans:
             return None
         started = self._parts.clock.now_us()
@@ -229,6 +230,13 @@ class Maintainer:
             if lost.column in used.get(lost.relation, ()):
                 cn = rows[plan.name].cn
                 self._views.stop(plan.name, str(lost), None if cn is None else cn + 1)
+
+    def _ready(self, available: frozenset[str], *, building: bool) -> list[ViewRow]:
+        return [
+            row
+            for row in self._running()
+            if (row.cn is None) == building and self._plans[row.name].sources <= available
+        ]
 
     def _running(self) -> list[ViewRow]:
         return [

@@ -16,7 +16,7 @@ from types import TracebackType
 import numpy as np
 
 from steadyview.catalog import Catalog
-from steadyview.changes import StreamPosition
+from steadyview.changes import StreamPosition, Transaction
 from steadyview.engine.tagged_log import Admitted
 from steadyview.sources.contract import Snapshot, Source
 from steadyview.update_log import UpdateLog
@@ -75,8 +75,13 @@ def admitted_since(
     unsettled = max(settled + 1, first)
     if unsettled <= last:
         ids = log.transactions(source, unsettled, last)["tx"].to_numpy()
-        reflected[unsettled - first :] = moment.snapshots[source].reflected(ids)
+        reflected[unsettled - first :] = _shown(moment.snapshots[source], ids)
     return Admitted(first, cn, reflected)
+
+
+def _shown(snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
+    asked = (Transaction(0, int(i), 0, 0) for i in ids)
+    return np.fromiter((snapshot.reflects(t) for t in asked), dtype=bool, count=len(ids))
 
 
 def settled_upto(admitted: Admitted) -> int:

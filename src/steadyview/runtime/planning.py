@@ -58,7 +58,9 @@ class Planned:
     def uses(self, relation: RelationName) -> frozenset[str]:
         """The names of the relation's columns that the view uses; all of them if recomputed."""
         if self.definition is None:
-            return frozenset(c.name for r in self.relations if r.name == relation for c in r.columns)
+            return frozenset(
+                c.name for r in self.relations if r.name == relation for c in r.columns
+            )
         return frozenset(
             o.relation.columns[i].name
             for o in self.definition.occurrences
@@ -73,8 +75,10 @@ class Planned:
             self.kind,
             self.text.level,
             [list(o) for o in self.types.outputs],
-            [[str(r.name), [(c.name, c.type) for c in r.columns if c.name in self.uses(r.name)]]
-             for r in self.relations],
+            [
+                [str(r.name), [(c.name, c.type) for c in r.columns if c.name in self.uses(r.name)]]
+                for r in self.relations
+            ],
         ]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
@@ -121,9 +125,7 @@ def _plan(
             raise
         return _recomputed(spark, text, file, relations, refusal)
     used = {o.relation.name: o.relation for o in definition.occurrences}
-    return Planned(
-        text, file.path, tuple(used.values()), types, definition, join_tree(definition)
-    )
+    return Planned(text, file.path, tuple(used.values()), types, definition, join_tree(definition))
 
 
 def _recomputed(

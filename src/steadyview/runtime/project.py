@@ -200,9 +200,7 @@ def _sources(
     return {name: _source(name, section[name], file, environment) for name in section}
 
 
-def _source(
-    name: str, given: Any, file: Path, environment: Mapping[str, str]
-) -> dict[str, Any]:
+def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     title = f"sources.{name}"
     if not isinstance(given, dict):
         raise ConfigError(f'"{name}" must be a section, [{title}], in {file}')
@@ -234,16 +232,14 @@ def _check_tables(tables: Any, title: str, file: Path) -> None:
     texts = isinstance(tables, list) and all(isinstance(t, str) and t.strip() for t in tables)
     if not tables or not texts:
         raise ConfigError(
-            f'[{title}] of {file} must list the tables to watch',
+            f"[{title}] of {file} must list the tables to watch",
             hint='for example: tables = ["orders", "order_lines"]',
         )
     if len(set(tables)) < len(tables):
         raise ConfigError(f'"tables" in [{title}] of {file} names a table twice')
 
 
-def _filled(
-    value: Any, key: str, title: str, file: Path, environment: Mapping[str, str]
-) -> Any:
+def _filled(value: Any, key: str, title: str, file: Path, environment: Mapping[str, str]) -> Any:
     """The value with every `${NAME}` replaced once; what a variable holds is not looked at."""
     if isinstance(value, list):
         return [_filled(item, key, title, file, environment) for item in value]

@@ -31,4 +31,4 @@ def recomputed(
             moment.snapshots[source],
             Reflection(admitted.first, admitted.cn, admitted.reflected),
         )
-    return parts.spark.sql(with_tables(plan.text, names, plan.relations)), relations.compensated
+    return frames.spark.sql(with_tables(plan.text, names, plan.relations)), relations.compensated

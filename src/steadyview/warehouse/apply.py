@@ -65,9 +65,7 @@ class Applier:
             return base
         files = self._store.base.files(base.version)
         wanted, found = _buckets_for(files), _buckets_of(files)
-        touched = (
-            self._touched(base.cn, cn, delta_version, wanted) if found == wanted else None
-        )
+        touched = self._touched(base.cn, cn, delta_version, wanted) if found == wanted else None
         old = [f for f in files if touched is None or _bucket(f) in touched]
         rows = self._rolled(base, cn, delta_version, [f.path for f in old])
         return self._write(rows, cn, wanted, [f.relative for f in old])
@@ -93,7 +91,9 @@ class Applier:
 
     def _write(self, rows: str, cn: int, buckets: int, removes: list[str]) -> Base:
         hashed = _hash_of(self._base_columns(), buckets)
-        frame = self._spark.sql(f"SELECT *, CONCAT('{buckets}-', {hashed}) AS _bucket FROM ({rows})")
+        frame = self._spark.sql(
+            f"SELECT *, CONCAT('{buckets}-', {hashed}) AS _bucket FROM ({rows})"
+        )
         return self._store.write_base(frame, cn, removes)
 
     def _delta_columns(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The rows of a view at a cn: the nearest base, plus or minus the view delta between.
 
-    state(cn)  =  base(c)  +  sum{ delta(s) : c < s <= cn }        if c <= cn
-    state(cn)  =  base(c)  -  sum{ delta(s) : cn < s <= c }        otherwise
+state(cn)  =  base(c)  +  sum{ delta(s) : c < s <= cn }        if c <= cn
+state(cn)  =  base(c)  -  sum{ delta(s) : cn < s <= c }        otherwise
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class States:
         residual = self._residual(base.cn, cn, version)
         if residual is None:
             return f"SELECT {_listed(shape.visible)} FROM {view}"
-        parts = f"WITH b_ AS (SELECT {plain} FROM {view}), n_ AS ({net(residual, stored, '_count')})"
+        parts = (
+            f"WITH b_ AS (SELECT {plain} FROM {view}), n_ AS ({net(residual, stored, '_count')})"
+        )
         return f"SELECT {named} FROM ({parts} {rows_plus('b_', 'n_', stored)})"
 
     def states_sql(
@@ -86,7 +88,9 @@ class States:
         return self._delta_view(after, upto, version)
 
     def _base_view(self, base: Base, files: Sequence[str] | None) -> str:
-        paths = files if files is not None else [f.path for f in self._store.base.files(base.version)]
+        paths = (
+            files if files is not None else [f.path for f in self._store.base.files(base.version)]
+        )
         return self._frames.parquet("base", list(paths), ddl(self._store.shape.base))
 
     def _residual(self, base_cn: int, cn: int, version: int) -> str | None:

@@ -1,0 +1,96 @@
+"""All sources of a warehouse being captured, or somebody else capturing them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from steadyview.catalog import Catalog
+from steadyview.changes import RelationSchema, StreamPosition
+from steadyview.errors import SourceUnavailable, SteadyviewError
+from steadyview.runtime.capture import Capture
+from steadyview.sources.contract import Source
+from steadyview.update_log import UpdateLog
+
+PATIENCE = 60.0
+"""Seconds to wait until capture has passed a snapshot's horizon."""
+
+
+class Captures:
+    """One capture thread per source; `news` wakes whoever waits for admitted transactions."""
+
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        relations: Mapping[str, Sequence[RelationSchema]],
+        catalog: Catalog,
+        log: UpdateLog,
+    ) -> None:
+        self.news = threading.Condition()
+        self._threads = {
+            s.name: Capture(s, relations[s.name], catalog, log, self.news) for s in sources
+        }
+
+    def start(self) -> None:
+        """Begin capturing."""
+        for thread in self._threads.values():
+            thread.start()
+
+    def stop(self) -> None:
+        """End after the flushes under way."""
+        for thread in self._threads.values():
+            thread.stop()
+        with self.news:
+            self.news.notify_all()
+        for thread in self._threads.values():
+            if thread.is_alive():
+                thread.join(PATIENCE)
+
+    def wait_for(self, source: str, position: StreamPosition) -> None:
+        """Until everything before the position is admitted."""
+        self._threads[source].wait_for(position, PATIENCE)
+
+    def wait_for_news(self, timeout: float) -> None:
+        """Until something was admitted or failed, or the time is over."""
+        with self.news:
+            self.news.wait(timeout)
+
+    def available(self) -> frozenset[str]:
+        """The sources that answer as far as we know."""
+        return frozenset(n for n, t in self._threads.items() if t.error is None)
+
+    def errors(self) -> dict[str, SteadyviewError]:
+        """What is wrong with which source."""
+        return {n: t.error for n, t in self._threads.items() if t.error is not None}
+
+    def lag(self, source: str) -> float | None:
+        """Seconds between a source's newest captured commit and its admission; None if it is away."""
+        thread = self._threads[source]
+        return None if thread.error is not None else thread.lag
+
+    def changes(self) -> int:
+        """Row images captured so far."""
+        return sum(t.changes for t in self._threads.values())
+
+
+def elsewhere(
+    catalog: Catalog, sources: Mapping[str, Source], holder_there: Callable[[], bool]
+) -> Callable[[str, StreamPosition], None]:
+    """Waiting while another process captures: its progress shows in the catalog."""
+
+    def wait_for(source: str, position: StreamPosition) -> None:
+        deadline = time.monotonic() + PATIENCE
+        pause = threading.Event()
+        while True:
+            reached = catalog.sources.state(source).position
+            if reached is not None and position <= sources[source].position(reached):
+                return
+            if time.monotonic() > deadline or not holder_there():
+                raise SourceUnavailable(
+                    f'the changes of source "{source}" up to {position} were not captured in time',
+                    hint="is steadyview run still working? see: steadyview status",
+                )
+            pause.wait(0.05)
+
+    return wait_for

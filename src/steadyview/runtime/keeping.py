@@ -1,0 +1,163 @@
+"""The loop of `run`: captures in threads, first states beside, batches one after the other."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from steadyview.errors import SteadyviewError, TransientError
+from steadyview.runtime.captures import Captures
+from steadyview.runtime.housekeeping import Housekeeping
+from steadyview.runtime.maintainer import Maintainer
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned, Refused
+from steadyview.runtime.schemas import Relations, record_relations
+from steadyview.runtime.status import RunSummary
+
+Plan = Callable[[Relations], list[Planned | Refused]]
+Report = Callable[[], None]
+PAUSE = 0.5
+RETRY = 1.0
+
+
+@dataclass
+class _Meter:
+    """Changes per second of a view, over the last batches."""
+
+    cn: int = 0
+    since: float = 0.0
+    rate: float = 0.0
+
+
+class Keeping:
+    """One process's work on a warehouse, while it holds the lease."""
+
+    def __init__(self, parts: Parts, plan: Plan) -> None:
+        self._parts = parts
+        self._plan = plan
+        shutil.rmtree(parts.root / "work", ignore_errors=True)
+        relations = {s.name: record_relations(parts, s) for s in parts.sources.values()}
+        self.captures = Captures(parts.sources.values(), relations, parts.catalog, parts.log)
+        self._relations = Relations(
+            tuple(r for found in relations.values() for r in found),
+            {n: why for s in parts.sources.values() for n, why in s.unsupported().items()},
+        )
+        self._maintainer = self._planned()
+        self._housekeeping = Housekeeping(parts)
+        self._builder: threading.Thread | None = None
+        self._builder_error: SteadyviewError | None = None
+        self._signature = self._view_files()
+        self._meters: dict[str, _Meter] = {}
+
+    def _planned(self) -> Maintainer:
+        maintainer = Maintainer(self._parts, self._plan(self._relations), self.captures.wait_for)
+        maintainer.reconcile()
+        return maintainer
+
+    def run(self, stop: threading.Event, report: Report | None) -> None:
+        """Until `stop`: every admitted transaction reaches every view, every view its base."""
+        self.captures.start()
+        while not stop.is_set():
+            try:
+                busy = self._step()
+            except TransientError:
+                # shown by `status` through the captures; the batch is tried again
+                stop.wait(RETRY)
+                continue
+            if report:
+                report()
+            if not busy:
+                self.captures.wait_for_news(PAUSE)
+
+    def once(self, report: Report | None) -> RunSummary:
+        """Everything committed before now, propagated, applied and published."""
+        started, first = time.monotonic(), self._parts.catalog.commits.last_cn()
+        self.captures.start()
+        everything = frozenset(self._parts.sources)
+        self._maintainer.cycle(everything, building=True)
+        self._maintainer.cycle(everything, building=False)
+        self._maintainer.apply(everything=True)
+        self._housekeeping.now()
+        if report:
+            report()
+        cn = self._parts.catalog.commits.last_cn()
+        return RunSummary(
+            cn - first,
+            self.captures.changes(),
+            self._maintainer.batches,
+            self._maintainer.lookups,
+            cn,
+            time.monotonic() - started,
+        )
+
+    def stop(self) -> None:
+        """End captures and a first state under way."""
+        self.captures.stop()
+        if self._builder is not None:
+            self._builder.join()
+
+    def lag(self, source: str) -> float | None:
+        """Seconds the capture of a source is behind; None while the source is away."""
+        return self.captures.lag(source)
+
+    def rates(self) -> dict[str, float]:
+        """Transactions per second each view took in lately."""
+        return {name: meter.rate for name, meter in self._meters.items()}
+
+    def _step(self) -> bool:
+        """One round of the loop; whether there was anything to do."""
+        self._replan()
+        self._build()
+        available = self.captures.available()
+        if not self._maintainer.waiting(available, building=False):
+            self._housekeeping.sometimes()
+            return False
+        self._maintainer.cycle(available, building=False)
+        self._measure()
+        self._maintainer.apply()
+        return True
+
+    def _build(self) -> None:
+        """First states are computed beside, so that the other views do not wait for them."""
+        if self._builder is not None and self._builder.is_alive():
+            return
+        error, self._builder_error = self._builder_error, None
+        if error is not None:
+            raise error
+        available = self.captures.available()
+        if self._maintainer.waiting(available, building=True):
+            self._builder = threading.Thread(target=self._first_states, name="first-states")
+            self._builder.start()
+
+    def _first_states(self) -> None:
+        try:
+            self._maintainer.cycle(self.captures.available(), building=True)
+        except SteadyviewError as error:
+            self._builder_error = error
+        finally:
+            with self.captures.news:
+                self.captures.news.notify_all()
+
+    def _replan(self) -> None:
+        """Take up view files that were added, changed or removed meanwhile."""
+        found = self._view_files()
+        if found == self._signature or (self._builder is not None and self._builder.is_alive()):
+            return
+        self._signature = found
+        self._maintainer = self._planned()
+
+    def _view_files(self) -> frozenset[tuple[str, str]]:
+        folder = self._parts.project.root / "views"
+        stamps = {(f.name, f.stat().st_mtime_ns) for f in folder.glob("*.sql")}
+        return frozenset((name, str(stamp)) for name, stamp in stamps)
+
+    def _measure(self) -> None:
+        now = time.monotonic()
+        for row in self._parts.catalog.views.all():
+            meter = self._meters.setdefault(row.name, _Meter(row.cn or 0, now))
+            if row.cn is not None and now - meter.since > 1:
+                meter.rate = (row.cn - meter.cn) / (now - meter.since)
+                meter.cn, meter.since = row.cn, now

@@ -1,0 +1,76 @@
+"""The relations a warehouse may use: as recorded, and as the sources have them now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from steadyview.catalog import merge_schema
+from steadyview.changes import RelationName, RelationSchema
+from steadyview.runtime.parts import Parts
+from steadyview.sources.contract import Source
+
+
+@dataclass(frozen=True)
+class Relations:
+    """Relations that views may read, numbered as recorded, and columns that they may not use."""
+
+    schemas: tuple[RelationSchema, ...]
+    unsupported: Mapping[RelationName, Mapping[str, str]]
+
+    def by_source(self) -> dict[str, list[RelationSchema]]:
+        """The relations of each source."""
+        found: dict[str, list[RelationSchema]] = {}
+        for schema in self.schemas:
+            found.setdefault(schema.name.source, []).append(schema)
+        return found
+
+
+def known_relations(parts: Parts) -> Relations:
+    """What was recorded; a source never captured yet is asked."""
+    schemas: list[RelationSchema] = []
+    unsupported: dict[RelationName, Mapping[str, str]] = {}
+    for source in parts.sources.values():
+        recorded = parts.catalog.sources.schemas(source.name)
+        schemas += recorded or source.schemas()
+    return Relations(tuple(schemas), unsupported)
+
+
+def present_relations(parts: Parts) -> Relations:
+    """What the sources have now, numbered as recorded; nothing is written."""
+    schemas: list[RelationSchema] = []
+    unsupported: dict[RelationName, Mapping[str, str]] = {}
+    for source in parts.sources.values():
+        recorded = {s.name: s for s in parts.catalog.sources.schemas(source.name)}
+        for current in source.schemas():
+            merged = merge_schema(recorded.get(current.name, current), current)
+            schemas.append(merged)
+            unsupported[current.name] = _gone(merged, current)
+        _add(unsupported, source)
+    return Relations(tuple(schemas), unsupported)
+
+
+def record_relations(parts: Parts, source: Source) -> list[RelationSchema]:
+    """Record what the source has now and set up its capture; the relations to capture."""
+    parts.catalog.sources.register(source.name, source.family)
+    relations = [parts.catalog.sources.record_schema(s) for s in source.schemas()]
+    source.prepare(relations)
+    parts.log.prepare(relations)
+    return relations
+
+
+def _gone(recorded: RelationSchema, current: RelationSchema) -> Mapping[str, str]:
+    """Recorded columns that the source no longer has as they were."""
+    now = {c.name: c.type for c in current.columns}
+    reasons = {}
+    for column in recorded.columns:
+        if column.name not in now:
+            reasons[column.name] = "the column is no longer there"
+        elif now[column.name] != column.type:
+            reasons[column.name] = f"the column was {column.type} and is {now[column.name]} now"
+    return reasons
+
+
+def _add(unsupported: dict[RelationName, Mapping[str, str]], source: Source) -> None:
+    for relation, reasons in source.unsupported().items():
+        unsupported[relation] = {**unsupported.get(relation, {}), **reasons}

@@ -1,0 +1,161 @@
+"""Reads: one view, several views in one query, a view's history."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from steadyview.catalog import Base, Catalog, ViewRow
+from steadyview.engine.analysis import reason
+from steadyview.errors import ConfigError, OutsideRetention
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned
+from steadyview.runtime.status import from_us
+from steadyview.update_log import UpdateLog
+from steadyview.views.mentions import mentioned
+from steadyview.warehouse.history import changes
+from steadyview.warehouse.states import States, check_readable, nearest
+from steadyview.warehouse.view_store import ViewStore
+
+At = int | datetime | str | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows, and the cn and time they are of."""
+
+    frame: DataFrame
+    cn: int
+    time: datetime
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit that changed a view: which source's transaction, how many visible rows."""
+
+    cn: int
+    time: datetime
+    source: str
+    transaction: int
+    added: int
+    removed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; time in ISO format."""
+        return {**asdict(self), "time": self.time.isoformat()}
+
+
+def resolve(catalog: Catalog, at: int | datetime | str) -> int:
+    """The cn that a cn, a time or an ISO text means. A time without zone is UTC."""
+    if isinstance(at, int):
+        return at
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return catalog.commits.cn_at(int(moment.timestamp() * 1_000_000))
+
+
+def read(parts: Parts, spark: SparkSession, plan: Planned, at: At) -> DataFrame:
+    """A view's rows at a cn or time, the newest by default."""
+    row = row_of(parts.catalog, plan)
+    check_readable(row, row.cn or 0)
+    cn = row.cn if at is None else resolve(parts.catalog, at)
+    assert cn is not None
+    return rows_at(parts, spark, plan, row, cn)
+
+
+def rows_at(parts: Parts, spark: SparkSession, plan: Planned, row: ViewRow, cn: int) -> DataFrame:
+    """A view's rows at exactly this cn."""
+    bases = parts.catalog.views.bases(plan.name)
+    if row.kind == "recomputed":
+        _check_recomputed(parts, plan, bases, cn)
+    store = ViewStore(parts.root, row, plan.shape)
+    return States(spark, store).visible(row, bases, cn)
+
+
+def row_of(catalog: Catalog, plan: Planned) -> ViewRow:
+    """The view as kept; refused if the file's SQL is not what is kept (yet)."""
+    row = catalog.views.find(plan.name)
+    if row is None:
+        raise OutsideRetention(
+            f'view "{plan.name}" has no state yet', hint="steadyview run builds its first state"
+        )
+    if row.fingerprint != plan.fingerprint():
+        raise OutsideRetention(
+            f'the SQL of view "{plan.name}" was changed', hint="steadyview run rebuilds it"
+        )
+    return row
+
+
+def answer(
+    parts: Parts, spark: SparkSession, plans: Mapping[str, Planned], sql: str, at: At
+) -> Answer:
+    """Spark SQL over the views it mentions, all of them at one cn."""
+    names = mentioned(sql, plans)
+    rows = {n: row_of(parts.catalog, plans[n]) for n in names}
+    for row in rows.values():
+        check_readable(row, row.cn or 0)
+    newest = min((row.cn for row in rows.values() if row.cn is not None), default=None)
+    cn = resolve(parts.catalog, at) if at is not None else newest
+    if cn is None:
+        cn = parts.catalog.commits.last_cn()
+    for name, row in rows.items():
+        rows_at(parts, spark, plans[name], row, cn).createOrReplaceTempView(name)
+    try:
+        frame = spark.sql(sql)
+    except PySparkException as error:
+        raise ConfigError(
+            "Spark rejects the query",
+            detail=reason(error),
+            hint=f"views: {', '.join(sorted(plans)) or 'none'}",
+        ) from error
+    return Answer(frame, cn, from_us(parts.catalog.commits.time_of(cn)))
+
+
+def history(parts: Parts, plan: Planned, limit: int) -> list[Commit]:
+    """The newest commits that changed the view, newest first."""
+    row = row_of(parts.catalog, plan)
+    if plan.definition is None:
+        raise ConfigError(
+            f'view "{plan.name}" is recomputed: its single changes are not known',
+            hint="steadyview check says why it is not maintained incrementally",
+        )
+    store = ViewStore(parts.root, row, plan.shape)
+    found = changes(parts.spark, store, row, parts.catalog.views.bases(plan.name), limit)
+    return [_commit(parts, c.cn, c.added, c.removed) for c in found]
+
+
+def _commit(parts: Parts, cn: int, added: int, removed: int) -> Commit:
+    commits = parts.catalog.commits
+    source, seq = commits.transaction_of(cn)
+    ids = parts.log.transactions(source, seq, seq)["tx"].to_pylist()
+    return Commit(cn, from_us(commits.time_of(cn)), source, ids[0] if ids else seq, added, removed)
+
+
+def _check_recomputed(parts: Parts, plan: Planned, bases: list[Base], cn: int) -> None:
+    """A recomputed view has states only where it was recomputed, and until its sources change."""
+    base = nearest(bases, cn)
+    runs = parts.catalog.commits.runs(base.cn + 1, cn)
+    if cn < base.cn or any(run.source in plan.sources for run in runs):
+        known = ", ".join(str(b.cn) for b in bases[-5:])
+        raise OutsideRetention(
+            f'view "{plan.name}" is recomputed and has no state at cn {cn}',
+            detail=f"its newest states are at cn {known}",
+        )
+
+
+def forget_source(root: Path, catalog: Catalog, name: str) -> list[str]:
+    """Remove what the warehouse keeps of a source; what was done, for people."""
+    UpdateLog(root / "log").forget(name)
+    known = name in {s.name for s in catalog.sources.states()}
+    if known:
+        catalog.sources.forget(name)
+    shutil.rmtree(root / "work", ignore_errors=True)
+    return [f'forgot the update log of source "{name}"'] if known else []

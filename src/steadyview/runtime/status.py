@@ -1,0 +1,113 @@
+"""What `status` and the live display show: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from steadyview.catalog import Catalog, SourceState, ViewRow
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """A source: `seq` transactions captured, `lag_seconds` behind (None where nobody captures)."""
+
+    name: str
+    family: str
+    position: str | None
+    seq: int
+    lag_seconds: float | None
+    state: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class ViewStatus:
+    """A view: published at `cn`; `age_seconds` since the first change it does not show (0: none)."""
+
+    name: str
+    kind: str
+    level: str
+    state: str
+    cn: int | None
+    time: datetime | None
+    age_seconds: float | None
+    rows_per_second: float | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """The warehouse at one glance."""
+
+    project: str
+    cn: int
+    time: datetime | None
+    holder: dict[str, Any] | None
+    sources: list[SourceStatus]
+    views: list[ViewStatus]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; times in ISO format."""
+        found = asdict(self)
+        for part in (found, *found["views"]):
+            part["time"] = part["time"].isoformat() if part["time"] else None
+        return found
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What `run --once` did."""
+
+    transactions: int
+    changes: int
+    batches: int
+    lookups: int
+    cn: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def time_of(catalog: Catalog, cn: int | None) -> datetime | None:
+    """The commit time of a cn, UTC."""
+    return None if cn is None else from_us(catalog.commits.time_of(cn))
+
+
+def from_us(time: int) -> datetime:
+    """Microseconds since 1970 as a UTC time."""
+    return datetime.fromtimestamp(time / 1_000_000, UTC)
+
+
+def view_status(
+    catalog: Catalog, row: ViewRow, last: int, now: int, rate: float | None
+) -> ViewStatus:
+    """One view's line. Age: how long ago the first commit was that the view does not show."""
+    age = None
+    if row.cn is not None:
+        age = 0.0
+        if row.cn < last:
+            age = max((now - catalog.commits.time_of(row.cn + 1)) / 1_000_000, 0.0)
+    return ViewStatus(
+        row.name,
+        row.kind,
+        row.level,
+        row.state,
+        row.cn,
+        time_of(catalog, row.cn),
+        age,
+        rate,
+        row.error,
+    )
+
+
+def source_status(state: SourceState, lag: float | None, error: str | None) -> SourceStatus:
+    """One source's line; `lag` is None where nobody captures."""
+    if error is not None:
+        word = "error"
+    else:
+        word = "idle" if lag is None else "capturing"
+    return SourceStatus(state.name, state.family, state.position, state.last_seq, lag, word, error)

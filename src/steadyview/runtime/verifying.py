@@ -1,0 +1,44 @@
+"""Verifying one view at one cn: read it, recompute it from its SQL text, compare."""
+
+from __future__ import annotations
+
+import time
+
+from steadyview.engine.frames import Frames
+from steadyview.engine.session import beside
+from steadyview.query.verify import Verdict, difference
+from steadyview.runtime.moment import WaitFor, open_moment
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned
+from steadyview.runtime.recompute import recomputed
+from steadyview.runtime.serving import At, resolve, row_of, rows_at
+from steadyview.warehouse.states import check_readable
+
+
+def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -> Verdict:
+    """Sources read anew, compensated by the log to the view's cn (or to `at`)."""
+    started = time.monotonic()
+    row = row_of(parts.catalog, plan)
+    check_readable(row, row.cn or 0)
+    cn = row.cn if at is None else resolve(parts.catalog, at)
+    assert cn is not None
+    check_readable(row, cn)
+    frames = Frames(beside(parts.spark))
+    sources = [parts.sources[s] for s in sorted(plan.sources)]
+    with (
+        parts.work_folder("verify") as folder,
+        open_moment(sources, wait_for, parts.catalog) as moment,
+    ):
+        view = rows_at(parts, frames.spark, plan, row, cn)
+        expected, compensated = recomputed(parts, frames, plan, moment, cn, folder)
+        found = difference(frames, view, expected)
+    return Verdict(
+        plan.name,
+        cn,
+        found.missing == 0 and found.extra == 0,
+        found.missing,
+        found.extra,
+        compensated,
+        time.monotonic() - started,
+        found.examples,
+    )

@@ -1,0 +1,276 @@
+"""The warehouse of a project, as users hold it.
+
+    wh = steadyview.open("shop")
+    wh.run_once()
+    wh.view("revenue_by_region").read().show()
+
+Reading works while another process maintains; only one process maintains at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from steadyview.catalog import Catalog, Lease, holder
+from steadyview.engine.session import beside, open_session
+from steadyview.errors import ConfigError, WarehouseHeld
+from steadyview.query.verify import Verdict
+from steadyview.runtime import serving
+from steadyview.runtime.captures import Captures, elsewhere
+from steadyview.runtime.checks import ViewCheck, checked
+from steadyview.runtime.clock import SystemClock
+from steadyview.runtime.explain import Explanation, explain
+from steadyview.runtime.holding import this_process
+from steadyview.runtime.keeping import Keeping
+from steadyview.runtime.moment import WaitFor
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned, Refused, plan_views
+from steadyview.runtime.project import load_project
+from steadyview.runtime.schemas import Relations, known_relations, present_relations
+from steadyview.runtime.serving import Answer, Commit
+from steadyview.runtime.status import RunSummary, Status, source_status, time_of, view_status
+from steadyview.runtime.verifying import verify_view
+from steadyview.sources.registry import open_source
+
+At = int | datetime | str | None
+Progress = Callable[[Status], None]
+
+
+class Warehouse:
+    """An open project. Use it as a context manager, or `close` it."""
+
+    def __init__(self, directory: str | Path, spark: SparkSession | None = None) -> None:
+        self.project = load_project(directory)
+        self._user_spark = spark
+        self._own_spark: SparkSession | None = None
+        self._clock = SystemClock()
+        self._closing = ExitStack()
+        self._keeping: Keeping | None = None
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give everything back; a Spark session that the user handed in goes on."""
+        self._closing.close()
+
+    # --- parts -------------------------------------------------------------------------------
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        catalog = Catalog.create(self.project.warehouse, self._clock)
+        self._closing.callback(catalog.close)
+        return catalog
+
+    @cached_property
+    def _parts(self) -> Parts:
+        from steadyview.update_log import UpdateLog
+
+        project = self.project
+        spark = open_session(project.name, project.spark, project.warehouse, self._user_spark)
+        sources = {
+            name: open_source(name, settings, project.root)
+            for name, settings in project.sources.items()
+        }
+        log = UpdateLog(project.warehouse / "log")
+        return Parts(project, spark, self._catalog, log, sources, self._clock)
+
+    def _plans(self, relations: Relations) -> list[Planned | Refused]:
+        files = load_project(self.project.root).views
+        return plan_views(self._parts.spark, files, relations.schemas, relations.unsupported)
+
+    def _plan(self, name: str) -> Planned:
+        for plan in self._plans(known_relations(self._parts)):
+            if plan.name.lower() == name.lower():
+                if isinstance(plan, Refused):
+                    raise plan.refusal
+                return plan
+        raise _no_view(name, [p.name for p in self.project.views])
+
+    # --- looking -----------------------------------------------------------------------------
+
+    def check(self) -> list[ViewCheck]:
+        """Every view's verdict, against the sources as they are now."""
+        return [checked(p) for p in self._plans(present_relations(self._parts))]
+
+    def explain(self, name: str) -> Explanation:
+        """The maintenance plan of a view."""
+        for plan in self._plans(present_relations(self._parts)):
+            if plan.name.lower() == name.lower():
+                if isinstance(plan, Refused):
+                    raise plan.refusal
+                return explain(plan)
+        raise _no_view(name, [p.name for p in self.project.views])
+
+    def status(self) -> Status:
+        """Where every source and every view stands."""
+        catalog, now = self._catalog, self._clock.now_us()
+        last = catalog.commits.last_cn()
+        keeping = self._keeping
+        errors = keeping.captures.errors() if keeping else {}
+        rates = keeping.rates() if keeping else {}
+        held = holder(self.project.warehouse)
+        return Status(
+            self.project.name,
+            last,
+            time_of(catalog, last),
+            asdict(held) if held else None,
+            [
+                source_status(
+                    s,
+                    keeping.lag(s.name) if keeping else None,
+                    str(errors[s.name]) if s.name in errors else None,
+                )
+                for s in catalog.sources.states()
+            ],
+            [view_status(catalog, r, last, now, rates.get(r.name)) for r in catalog.views.all()],
+        )
+
+    def sources(self) -> list[dict[str, Any]]:
+        """The configured sources and how far each is captured."""
+        states = {s.name: s for s in self._catalog.sources.states()}
+        return [
+            {
+                "name": name,
+                "type": settings["type"],
+                "tables": list(settings["tables"]),
+                "position": states[name].position if name in states else None,
+                "transactions": states[name].last_seq if name in states else 0,
+            }
+            for name, settings in self.project.sources.items()
+        ]
+
+    # --- maintaining -------------------------------------------------------------------------
+
+    def run(self, stop: threading.Event, progress: Progress | None = None) -> None:
+        """Capture and maintain until `stop` is set."""
+        with self._kept("run") as keeping:
+            keeping.run(stop, (lambda: progress(self.status())) if progress else None)
+
+    def run_once(self, progress: Progress | None = None) -> RunSummary:
+        """Process everything committed at any source before this call; then return."""
+        with self._kept("run --once") as keeping:
+            return keeping.once((lambda: progress(self.status())) if progress else None)
+
+    @contextmanager
+    def _kept(self, command: str) -> Iterator[Keeping]:
+        # the catalog's folder must be there before its lease can be taken
+        _ = self._catalog
+        with Lease.acquire(self.project.warehouse, this_process(command, self._clock)):
+            keeping = Keeping(self._parts, self._plans)
+            self._keeping = keeping
+            try:
+                yield keeping
+            finally:
+                keeping.stop()
+                self._keeping = None
+
+    def remove_source(self, name: str) -> list[str]:
+        """Leave nothing behind at the source; forget its log and drop the views that read it."""
+        if name not in self.project.sources:
+            raise ConfigError(
+                f'there is no source "{name}"',
+                detail=f"sources: {', '.join(sorted(self.project.sources))}",
+            )
+        _ = self._catalog
+        with Lease.acquire(self.project.warehouse, this_process("source remove", self._clock)):
+            source = open_source(name, self.project.sources[name], self.project.root)
+            done = source.remove()
+            return done + serving.forget_source(self.project.warehouse, self._catalog, name)
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def view(self, name: str) -> View:
+        """A handle of one view."""
+        return View(self, name)
+
+    def query(self, sql: str, at: At = None) -> DataFrame:
+        """Spark SQL over the views, all at one cn."""
+        return self.query_at(sql, at).frame
+
+    def query_at(self, sql: str, at: At = None) -> Answer:
+        """The same, with the cn and the time of the answer."""
+        return serving.answer(self._parts, beside(self._parts.spark), self._readable(), sql, at)
+
+    def verify(self, views: Sequence[str] | None = None, at: At = None) -> list[Verdict]:
+        """Recompute views from their SQL text and compare."""
+        plans = self._readable()
+        names = list(views) if views else [n for n, p in plans.items() if self._has_state(n)]
+        for name in names:
+            if name not in plans:
+                raise _no_view(name, list(plans))
+        with self._following() as wait_for:
+            return [verify_view(self._parts, plans[n], wait_for, at) for n in names]
+
+    def _has_state(self, name: str) -> bool:
+        row = self._catalog.views.find(name)
+        return row is not None and row.cn is not None
+
+    def _readable(self) -> dict[str, Planned]:
+        plans = self._plans(known_relations(self._parts))
+        return {p.name: p for p in plans if isinstance(p, Planned)}
+
+    @contextmanager
+    def _following(self) -> Iterator[WaitFor]:
+        """Wait for captured changes: by our own capture, or by whoever holds the warehouse."""
+        if self._keeping is not None:
+            yield self._keeping.captures.wait_for
+            return
+        root = self.project.warehouse
+        try:
+            lease = Lease.acquire(root, this_process("verify", self._clock))
+        except WarehouseHeld:
+            there = lambda: holder(root) is not None  # noqa: E731
+            yield elsewhere(self._catalog, self._parts.sources, there)
+            return
+        with lease:
+            relations = known_relations(self._parts)
+            captures = Captures(
+                self._parts.sources.values(), relations.by_source(), self._catalog, self._parts.log
+            )
+            captures.start()
+            try:
+                yield captures.wait_for
+            finally:
+                captures.stop()
+
+
+class View:
+    """One view of an open warehouse."""
+
+    def __init__(self, warehouse: Warehouse, name: str) -> None:
+        self.name = name
+        self._warehouse = warehouse
+
+    def read(self, at: At = None) -> DataFrame:
+        """Its rows at a cn or time, the newest by default."""
+        parts = self._warehouse._parts
+        plans = self._warehouse._readable()
+        if self.name not in plans:
+            raise _no_view(self.name, list(plans))
+        return serving.read(parts, beside(parts.spark), plans[self.name], at)
+
+    def history(self, limit: int = 20) -> list[Commit]:
+        """The newest commits that changed it, newest first."""
+        plans = self._warehouse._readable()
+        if self.name not in plans:
+            raise _no_view(self.name, list(plans))
+        return serving.history(self._warehouse._parts, plans[self.name], limit)
+
+
+def _no_view(name: str, known: Sequence[str]) -> ConfigError:
+    return ConfigError(
+        f'there is no view "{name}"', detail=f"views: {', '.join(sorted(known)) or 'none'}"
+    )
