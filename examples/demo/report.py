@@ -15,9 +15,7 @@ _VIEW = "revenue_by_region"
 _EVERYTHING = 1_000_000
 
 
-def print_report(
-    warehouse: Any, watcher: Watcher, done: dict[str, Any], summary: Any
-) -> None:
+def print_report(warehouse: Any, watcher: Watcher, done: dict[str, Any], summary: Any) -> None:
     """Numbers of the run, then the verdict of `verify` at several past commits."""
     console = Console()
     table = Table(title="What happened", title_justify="left", show_header=False)

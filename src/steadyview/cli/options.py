@@ -22,9 +22,7 @@ ProjectOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Results (and errors) as JSON, for scripts.")
 ]
-DebugOption = Annotated[
-    bool, typer.Option("--debug", help="Show the whole traceback of an error.")
-]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
 
 
 def parse_at(text: str | None) -> int | datetime | None:
