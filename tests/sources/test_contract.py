@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from steadyview.errors import ChangesLost, ConfigError, SourceRefused
+from steadyview.errors import ChangesLost, ColumnLost, ConfigError, SourceRefused
 from steadyview.sources import open_source
 from tests.sources.world import Watch, World, answer, images, replayed
 
@@ -109,31 +109,16 @@ def test_the_stream_resumes_at_every_position_it_gave(items: Watch) -> None:
             writer.execute("UPDATE items SET name = 'y' WHERE id = ?", n - 1)
         items.take_transaction()
         items.drain()
-    items.monitor.close()
-    name = items.relations[0].name
-    for cut in range(len(items.chunks)):
-        before, after = items.chunks[: cut + 1], items.chunks[cut + 1 :]
+    name, delivered = items.relations[0].name, items.chunks
+    for cut in range(len(delivered)):
+        before, after = delivered[: cut + 1], delivered[cut + 1 :]
         position = items.source.position(str(before[-1].position))
         seq = 1 + sum(len(c.transactions) for c in before)
-        again = Watch.__new__(Watch)
-        again.__dict__.update(items.__dict__, chunks=[], start=position)
-        again.monitor = reopened(items, position, seq)
-        again.drain()
-        again.monitor.close()
-        assert replayed(again.chunks, name) == replayed(after, name)
-        assert [t.seq for t in again.transactions] == list(range(seq, seq + len(again.transactions)))
-
-
-def reopened(watch: Watch, position: object, seq: int) -> object:
-    """A new monitor; the server may take a moment to notice that the old reader has gone."""
-    from steadyview.errors import SourceUnavailable
-
-    for _ in range(200):
-        try:
-            return watch.world.monitor(watch, position, seq)
-        except SourceUnavailable:
-            watch.world.writer().execute("SELECT 1")
-    raise AssertionError("the slot stayed busy")
+        items.world.reopen(items, position, seq)
+        items.drain()
+        assert items.replay(items.relations[0]) == replayed(after, name)
+        seqs = [t.seq for t in items.transactions]
+        assert seqs == list(range(seq, seq + len(seqs)))
 
 
 def test_what_was_acknowledged_does_not_come_again_and_what_was_not_does(items: Watch) -> None:
@@ -143,9 +128,7 @@ def test_what_was_acknowledged_does_not_come_again_and_what_was_not_does(items: 
     writer.execute("INSERT INTO items VALUES (2, 'b', 1)")
     items.take_transaction()
     items.monitor.acknowledge(first.position)
-    items.monitor.close()
-    items.monitor = reopened(items, first.position, 2)
-    items.chunks.clear()
+    items.world.reopen(items, first.position, 2)
     items.take_transaction()
     assert rows(items) == [(1, 2, "b")]
     assert [t.seq for t in items.transactions] == [2]
@@ -157,10 +140,8 @@ def test_changes_that_the_source_has_forgotten_are_a_definite_error(items: Watch
     items.monitor.acknowledge(items.take_transaction().position)
     items.drain()
     items.monitor.acknowledge(items.chunks[-1].position)
-    items.monitor.close()
-    forgotten = items.start
     with pytest.raises(ChangesLost, match="no longer keeps the changes after position"):
-        reopened(items, forgotten, 1)
+        items.world.reopen(items, items.start, 1)
 
 
 def test_a_source_set_up_anew_does_not_continue_an_old_position(items: Watch) -> None:
@@ -168,25 +149,14 @@ def test_a_source_set_up_anew_does_not_continue_an_old_position(items: Watch) ->
     writer.execute("INSERT INTO items VALUES (1, 'a', 1)")
     position = items.take_transaction().position
     items.monitor.close()
-    settled(items.source.remove)
+    items.world.wait_until_unread()
+    items.source.remove()
     writer.execute("INSERT INTO items VALUES (2, 'unseen', 1)")
     items.source.prepare(items.relations)
     for n in range(3, 9):
         writer.execute("INSERT INTO items VALUES (?, 'seen', 1)", n)
     with pytest.raises(ChangesLost):
-        reopened(items, position, 2)
-
-
-def settled(action: object) -> object:
-    """Repeat while the server still thinks that somebody reads."""
-    from steadyview.errors import SourceUnavailable
-
-    for _ in range(2000):
-        try:
-            return action()
-        except SourceUnavailable:
-            continue
-    raise AssertionError("still busy")
+        items.world.reopen(items, position, 2)
 
 
 def test_a_snapshot_is_frozen_and_knows_what_it_reflects(items: Watch) -> None:
@@ -311,7 +281,8 @@ def test_prepare_does_nothing_twice_and_remove_leaves_nothing(items: Watch) -> N
     assert items.source.prepare(items.relations) == []
     assert items.world.traces()
     items.monitor.close()
-    assert settled(items.source.remove)
+    items.world.wait_until_unread()
+    assert items.source.remove()
     assert items.world.traces() == []
     assert items.source.remove() == []
     items.world.writer().execute("INSERT INTO items VALUES (1, 'still works', 1)")
@@ -319,25 +290,21 @@ def test_prepare_does_nothing_twice_and_remove_leaves_nothing(items: Watch) -> N
 
 def test_a_table_added_later_is_captured_from_then_on(items: Watch) -> None:
     world = items.world
-    items.monitor.close()
     world.table("late", "id INTEGER PRIMARY KEY")
     writer = world.writer()
     writer.execute("INSERT INTO late VALUES (1)")
-    source = world.source("items", "late")
-    relations = source.schemas()
-    assert any("late" in line for line in source.prepare(relations))
-    both = Watch.__new__(Watch)
-    both.__dict__.update(
-        world=world, source=source, relations=relations, start=items.start, chunks=[]
-    )
-    both.monitor = reopened(both, items.start, 1)
-    base = source.snapshot()
+    items.source = world.source("items", "late")
+    items.relations = list(items.source.schemas())
+    assert any("late" in line for line in items.source.prepare(items.relations))
+    world.reopen(items, items.start, 1)
+    base = items.source.snapshot()
     writer.execute("INSERT INTO late VALUES (2)")
-    both.drain()
-    after = source.snapshot()
-    unseen = [t.seq for t in both.transactions if not base.reflects(t)]
-    late = relations[1]
-    assert answer(base, late) + both.replay(late, unseen) == answer(after, late)
+    items.drain()
+    after = items.source.snapshot()
+    unseen = [t.seq for t in items.transactions if not base.reflects(t)]
+    late = items.relations[1]
+    assert answer(base, late) + items.replay(late, unseen) == answer(after, late)
+    assert answer(after, late) == Counter([(1,), (2,)])
     base.close()
     after.close()
 
@@ -370,8 +337,6 @@ def test_a_renamed_column_is_lost_and_the_others_are_not(items: Watch) -> None:
 
 
 def test_a_snapshot_refuses_a_column_that_is_gone_and_reads_the_others(items: Watch) -> None:
-    from steadyview.errors import ColumnLost
-
     writer = items.world.writer()
     writer.execute("INSERT INTO items VALUES (1, 'a', 1)")
     writer.execute("ALTER TABLE items RENAME COLUMN name TO title")
@@ -397,10 +362,8 @@ def test_a_table_made_anew_is_lost_and_the_others_are_not(world: World) -> None:
     watch.take_transaction()
     assert {c for t, c in watch.lost if t == "items"} == {"id", "name", "price"}
     # Not even setting the source up again hides that changes went unseen.
-    watch.monitor.close()
     watch.source.prepare(watch.source.schemas())
-    watch.chunks.clear()
-    watch.monitor = reopened(watch, watch.start, 1)
+    world.reopen(watch, watch.start, 1)
     writer.execute("INSERT INTO other VALUES (1)")
     watch.drain()
     assert {t for t, _ in watch.lost} == {"items"}

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-from steadyview.changes import Chunk, RelationName, RelationSchema, Transaction
+from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition, Transaction
 from steadyview.sources import Monitor, Read, Snapshot, Source, open_source
 from tests.servers import fresh_database
 
@@ -80,6 +80,9 @@ class World(ABC):
     def traces(self) -> list[str]:
         """Everything of steadyview that stands at the database."""
 
+    def wait_until_unread(self) -> None:
+        """Return when the database has noticed that the last monitor was closed."""
+
     def writer(self) -> Writer:
         self._writers.append(self._connect())
         return self._writers[-1]
@@ -96,7 +99,14 @@ class World(ABC):
         source.prepare(relations)
         return Watch(self, source, relations)
 
-    def monitor(self, watch: Watch, position: Any, next_seq: int) -> Monitor:
+    def reopen(self, watch: Watch, position: StreamPosition, next_seq: int) -> None:
+        """Close the watch's monitor and give it a new one, which starts elsewhere."""
+        watch.monitor.close()
+        self.wait_until_unread()
+        watch.start, watch.chunks = position, []
+        watch.monitor = self.monitor(watch, position, next_seq)
+
+    def monitor(self, watch: Watch, position: StreamPosition, next_seq: int) -> Monitor:
         self._monitors.append(watch.source.monitor(watch.relations, position, next_seq))
         return self._monitors[-1]
 
@@ -128,6 +138,12 @@ class PostgresWorld(World):
             " UNION ALL SELECT pubname::text FROM pg_publication"
         )
         return [r[0] for r in found]
+
+    def wait_until_unread(self) -> None:
+        active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = ? AND active"
+        writer = self.writer()
+        while writer.execute(active, self.slot):
+            writer.execute("SELECT pg_sleep(0.01)")
 
     def close(self) -> None:
         super().close()
