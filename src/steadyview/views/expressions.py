@@ -24,7 +24,18 @@ _LIKES = {"LIKE", "ILIKE", "RLIKE"}
 _NOT_FUNCTIONS = frozenset(
     {"IN", "AND", "OR", "NOT", "CASE", "WHEN", "THEN", "ELSE", "BETWEEN", "LIKE", "ILIKE", "RLIKE"}
     | {"REGEXP", "IS", "AS", "ON", "DISTINCT", "INTERVAL", "ESCAPE", "DIV", "FROM", "FOR", "BY"}
-    | {"PLACING", "BOTH", "LEADING", "TRAILING", "OVER", "FILTER", "COLLATE", "USING", "SELECT"}
+    | {
+        "PLACING",
+        "BOTH",
+        "LEADING",
+        "TRAILING",
+        "OVER",
+        "FILTER",
+        "COLLATE",
+        "USING",
+        "SELECT",
+        "EXCEPT",
+    }
 )
 _PARSER_FAILURES = (
     SqlglotError,

@@ -79,7 +79,7 @@ def near_names(name: str, known: Sequence[str]) -> str | None:
     spelled = {k.lower(): k for k in known}
     for short in [k for k in spelled if k.rpartition(".")[2] == name.lower()]:
         return f'did you mean "{spelled[short]}"?'
-    near = difflib.get_close_matches(name.lower(), spelled, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), spelled, n=2, cutoff=0.7)
     return (
         f"did you mean {' or '.join(f'{chr(34)}{spelled[n]}{chr(34)}' for n in near)}?"
         if near

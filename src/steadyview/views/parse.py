@@ -154,7 +154,14 @@ class _Reader:
         if token.value is None:
             self._at -= 1
             raise self._refused("NOT_A_VIEW", f'has "{self._shown()}" where a text was expected')
-        return token.value
+        value = token.value
+        # Spark reads '' inside a text as one quote; the lexer gives two texts side by side.
+        for token in self._source.tokens[self._at :]:
+            if token.value is None or token.spaced:
+                break
+            value += "'" + token.value
+            self._at += 1
+        return value
 
     def _next(self) -> Token:
         if self._at >= len(self._source.tokens):

@@ -36,7 +36,20 @@ _SOFT = frozenset({"LIMIT", "OFFSET", "FETCH", "WINDOW", "QUALIFY", "LATERAL", "
 _BEHIND_TABLES = frozenset({"TABLESAMPLE", "AS", "SELECT", "INSERT", "SET"})
 _NEVER_OPERANDS = frozenset(
     {"AND", "OR", "NOT", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "BETWEEN", "CASE", "WHEN"}
-    | {"THEN", "ELSE", "DIV", "ESCAPE", "SELECT", "DISTINCT", "ALL", "WHERE", "ON", "FROM", "BY"}
+    | {
+        "THEN",
+        "ELSE",
+        "DIV",
+        "ESCAPE",
+        "SELECT",
+        "DISTINCT",
+        "ALL",
+        "WHERE",
+        "ON",
+        "FROM",
+        "BY",
+        "AS",
+    }
 )
 
 

@@ -1,0 +1,3 @@
+SELECT id FROM /*!*/twice.item
+----
+SELECT id FROM /*!*/twice.B.ITEM

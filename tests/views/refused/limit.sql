@@ -1,0 +1,3 @@
+SELECT id FROM sales.orders /*!*/LIMIT 10
+----
+SELECT id FROM sales.orders /*!*/OFFSET 10

@@ -1,0 +1,7 @@
+SELECT id FROM sales.orders WHERE id = /*!*/?
+----
+SELECT id FROM sales.orders WHERE id = /*!*/:id
+----
+SELECT id FROM sales.orders WHERE id = /*!*/${id}
+----
+SELECT id FROM sales.orders WHERE id = /*!*/@id

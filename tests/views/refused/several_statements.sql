@@ -1,0 +1,1 @@
+SELECT id FROM sales.orders; /*!*/SELECT region FROM crm.customers;

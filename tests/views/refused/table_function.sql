@@ -1,0 +1,5 @@
+SELECT id FROM /*!*/range(10)
+----
+SELECT o.id FROM sales.orders o, /*!*/explode(array(1))
+----
+SELECT id FROM /*!*/TABLE(f(1))
