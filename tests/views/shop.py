@@ -35,7 +35,9 @@ LINES = relation(
 )
 CUSTOMERS = relation("crm", ("customers",), "id BIGINT; region STRING!", ("id",))
 PLACES = relation("sales", ("public", "places"), "id INT; name STRING!")
-ODD = relation("Odd Source", ("My Schema", "Ta`ble"), "Key One INT; select INT; día STRING!; t0 INT")
+ODD = relation(
+    "Odd Source", ("My Schema", "Ta`ble"), "Key One INT; select INT; día STRING!; t0 INT"
+)
 RELATIONS = (
     ORDERS,
     LINES,

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a statement is read best on one line
 from __future__ import annotations
 
 import pytest
@@ -25,7 +26,7 @@ def test_revenue_by_region() -> None:
            GROUP BY c.region"""
     found = define(text)
     assert found.name == "revenue_by_region"
-    assert found.text.startswith("SELECT c.region") and found.text.endswith("GROUP BY c.region")
+    assert found.text == text[text.index("SELECT") :]
     assert [(o.relation, o.alias, o.columns, o.filter) for o in found.occurrences] == [
         (ORDERS, "o", (0, 1), None),
         (LINES, "l", (0, 1, 2), None),
@@ -50,7 +51,10 @@ class TestNames:
         assert outputs(text) == [("id", "t1.c0"), ("region", "t1.c1"), ("note", "t0.c3")]
 
     def test_names_are_found_without_regard_to_case_and_kept_as_written(self) -> None:
-        assert outputs("SELECT O.Id, nOTE FROM SALES.Orders o") == [("Id", "t0.c0"), ("nOTE", "t0.c3")]
+        assert outputs("SELECT O.Id, nOTE FROM SALES.Orders o") == [
+            ("Id", "t0.c0"),
+            ("nOTE", "t0.c3"),
+        ]
 
     @pytest.mark.parametrize("name", ["orders", "public.orders", "sales.public.orders"])
     def test_a_table_without_alias_is_known_by_every_end_of_its_name(self, name: str) -> None:
@@ -67,7 +71,10 @@ class TestNames:
         assert found.equalities == (Equality(0, 0, 1, 0),)
 
     def test_exact_case_decides_between_tables_that_differ_in_case_only(self) -> None:
-        assert define("SELECT id FROM twice.B.Item").occurrences[0].relation.name.path == ("B", "Item")
+        assert define("SELECT id FROM twice.B.Item").occurrences[0].relation.name.path == (
+            "B",
+            "Item",
+        )
 
     def test_weird_identifiers(self) -> None:
         text = "SELECT x.`Key One`, `select` + `DÍA` AS `a``b` FROM `odd source`.`my schema`.`ta``ble` x"
@@ -171,7 +178,9 @@ class TestFlattening:
         assert found.residuals == (Residual("t0.c0 <> t1.c0", frozenset({0, 1})),)
 
     def test_subqueries_columns_are_put_in_brackets_where_they_are_used(self) -> None:
-        text = "SELECT x.s * 2 AS d, -x.s AS n FROM (SELECT id + customer_id AS s FROM sales.orders) x"
+        text = (
+            "SELECT x.s * 2 AS d, -x.s AS n FROM (SELECT id + customer_id AS s FROM sales.orders) x"
+        )
         assert outputs(text) == [("d", "(t0.c0 + t0.c1) * 2"), ("n", "-(t0.c0 + t0.c1)")]
 
     def test_plain_columns_of_subqueries_still_make_equalities(self) -> None:
@@ -208,7 +217,10 @@ class TestFlattening:
             "WITH g AS (SELECT region r, COUNT(*) n, SUM(id) s FROM crm.customers GROUP BY region)"
             " SELECT upper(r) AS r, s / n AS mean FROM g"
         )
-        assert found.outputs == (Output("r", "upper(_g0)"), Output("mean", "_visible_sum_0 / _count"))
+        assert found.outputs == (
+            Output("r", "upper(_g0)"),
+            Output("mean", "_visible_sum_0 / _count"),
+        )
 
 
 class TestGroups:
@@ -242,7 +254,9 @@ class TestGroups:
 
     @pytest.mark.parametrize("group", ["1", "y", "year(placed)", "YEAR( o.placed )", "ALL"])
     def test_a_key_may_be_an_ordinal_an_alias_an_expression_or_all(self, group: str) -> None:
-        found = define(f"SELECT year(placed) AS y, COUNT(*) AS n FROM sales.orders o GROUP BY {group}")
+        found = define(
+            f"SELECT year(placed) AS y, COUNT(*) AS n FROM sales.orders o GROUP BY {group}"
+        )
         assert found.grouping is not None
         assert [key.lower().replace(" ", "") for key in found.grouping.keys] == ["year(t0.c2)"]
         assert found.outputs[0].sql == "_g0"

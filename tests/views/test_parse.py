@@ -45,7 +45,9 @@ def test_every_level_of_the_papers_may_be_asked_for(level: str) -> None:
 
 
 def test_the_fallback_is_read() -> None:
-    text = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('steadyview.fallback'='recompute') AS SELECT 1"
+    text = (
+        "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('steadyview.fallback'='recompute') AS SELECT 1"
+    )
     assert parse_view("f", text).fallback == "recompute"
 
 

@@ -1,4 +1,4 @@
-"""Every reason has a file `refused/<code>.sql` of cases; `/*!*/` stands before the refused place."""
+"""Every reason has cases in `refused/<code>.sql`; `/*!*/` stands before the refused place."""
 
 from __future__ import annotations
 

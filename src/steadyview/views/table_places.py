@@ -123,18 +123,21 @@ class _Walk:
     def _table(self, frame: _Frame, at: int) -> int:
         frame.expecting = False
         stop = at + 1
-        while self._source.word(stop) == "." and self._source.tokens[stop + 1 :]:
+        while self._source.word(stop) == "." and self._names(stop + 1):
             stop += 2
         if self._source.word(stop) != "(":
             self._tables.append(self._place(frame.level, Span(at, stop)))
             frame.level.tables.append(self._tables[-1])
         return stop
 
+    def _names(self, at: int) -> bool:
+        return at < len(self._source.tokens) and bool(self._source.tokens[at].name)
+
     def _place(self, level: Level, span: Span) -> TablePlace:
         parts = tuple(self._source.tokens[i].name for i in range(span.start, span.stop, 2))
         behind = self._behind_clauses(span.stop)
         alias = None
-        if self._source.word(behind) == "AS" and self._source.tokens[behind + 1 :]:
+        if self._source.word(behind) == "AS" and self._names(behind + 1):
             alias = self._source.tokens[behind + 1].name
         elif is_alias(self._source, behind):
             alias = self._source.tokens[behind].name
