@@ -97,12 +97,15 @@ class TestNames:
         assert outputs("SELECT 1 AS id, id + 1 AS b FROM sales.orders")[1] == ("b", "t0.c0 + 1")
 
     def test_columns_without_alias_have_sparks_name_where_it_follows_from_the_text(self) -> None:
-        text = "SELECT COUNT(*), SUM(l.price), AVG(price), count(1) + 1 FROM sales.order_lines l"
+        text = (
+            "SELECT COUNT(*), SUM(l.price), AVG(price), count(1) + 1, 'x' FROM sales.order_lines l"
+        )
         assert [o.name for o in define(text).outputs] == [
             "count(1)",
             "sum(price)",
             "avg(price)",
             "count(1) + 1",
+            "x",
         ]
 
     def test_clause_words_may_be_columns(self) -> None:

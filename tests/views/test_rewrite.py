@@ -91,9 +91,9 @@ def test_columns_keep_their_qualifiers_meaning(text: str, expected: str) -> None
         ),
         (
             "SELECT w FROM range(3) r, LATERAL (SELECT id AS w FROM crm.customers c), sales.orders o"
-            " LATERAL VIEW explode(split(note, ' ')) t AS a, b",
+            " LATERAL VIEW posexplode(split(note, ' ')) t AS a, b",
             "SELECT w FROM range(3) r, LATERAL (SELECT id AS w FROM `c2` c), `o0` o"
-            " LATERAL VIEW explode(split(note, ' ')) t AS a, b",
+            " LATERAL VIEW posexplode(split(note, ' ')) t AS a, b",
         ),
         (
             "SELECT x.id FROM ((SELECT * FROM crm.customers c) x JOIN (sales.orders o) ON true)",

@@ -192,6 +192,8 @@ class SelectList:
         if len(item.names) == 1 and item.names[0].span == item.span:
             return item.names[0].parts[-1]
         tokens = self._source.tokens[item.span.start : item.span.stop]
+        if len(tokens) == 1:
+            return tokens[0].value or tokens[0].raw
         text = "".join(f" {t.raw}" if t.spaced else t.raw for t in tokens).strip()
         sole = item.calls[0] if item.calls and item.calls[0].span == item.span else None
         if sole is None:
