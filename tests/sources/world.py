@@ -166,6 +166,9 @@ class SqliteWorld(World):
     def table(self, name: str, columns: str) -> None:
         self.writer().execute(f"CREATE TABLE {name} ({columns})")
 
+    def table_with(self, name: str, columns: str, options: str) -> None:
+        self.writer().execute(f"CREATE TABLE {name} ({columns}) {options}")
+
     def traces(self) -> list[str]:
         found = self.writer().execute(
             "SELECT name FROM sqlite_master WHERE name LIKE '%steadyview%'"

@@ -18,7 +18,7 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 def typed(spark: SparkSession, definition: Definition) -> Types:
     """The view's types; ViewRefused with TYPE_ERROR, FLOAT_SUM or UNSUPPORTED_TYPE."""
-    _schema(spark, _select(definition, ["1 AS one"]))
+    _schema(spark, _select(definition, ["1"]))
     if definition.grouping is None:
         found = _schema(spark, _select(definition, [o.sql for o in definition.outputs]))
         return Types(_outputs(definition, found))

@@ -105,6 +105,8 @@ class Capture(threading.Thread):
         writer = self._log.writer(self.source.name, self._relations, number, state.last_seq + 1)
         monitor = self.source.monitor(self._relations, position, state.last_seq + 1)
         try:
+            # all that came before the place where capture goes on is admitted already
+            self._arrived(position)
             self._follow(monitor, writer)
         finally:
             writer.abandon()

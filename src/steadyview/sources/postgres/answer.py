@@ -107,22 +107,26 @@ def _blocks(connection: psycopg.Connection, statement: str) -> Iterator[bytes]:
             if result
             else psycopg.OperationalError("no answer")
         )
-    finished = False
+    arriving = _rows(libpq)
     try:
-        rows: list[memoryview] = []
-        size = 0
-        for row in _rows(libpq):
-            rows.append(row)
-            size += len(row)
-            if size >= BLOCK_BYTES:
-                yield b"".join(rows)
-                rows, size = [], 0
-        finished = True
-        if rows:
-            yield b"".join(rows)
+        yield from _joined(arriving)
     finally:
-        if not finished:
-            connection.close()
+        # A reader that stops early leaves rows behind; the session is of use only without them.
+        for _ in arriving:
+            pass
+
+
+def _joined(arriving: Iterator[memoryview]) -> Iterator[bytes]:
+    rows: list[memoryview] = []
+    size = 0
+    for row in arriving:
+        rows.append(row)
+        size += len(row)
+        if size >= BLOCK_BYTES:
+            yield b"".join(rows)
+            rows, size = [], 0
+    if rows:
+        yield b"".join(rows)
 
 
 def _rows(libpq: pq.abc.PGconn) -> Iterator[memoryview]:

@@ -80,9 +80,11 @@ class PostgresSnapshot:
 
     def __init__(self, pool: Pool, lead: psycopg.Connection, state: State) -> None:
         self._pool = pool
-        self._lead: psycopg.Connection | None = lead
         self._state = state
-        self._readers: list[psycopg.Connection] = []
+        self._open = True
+        # The lead reads as well, and first: it holds its locks already, while another session would
+        # queue behind a DROP or TRUNCATE that waits for us.
+        self._readers = [lead]
         self._lock = threading.Lock()
         self.process = os.getpid()
         _LIVE[state.export] = self
@@ -121,8 +123,8 @@ class PostgresSnapshot:
         _LIVE.pop(self._state.export, None)
         with self._lock:
             readers, self._readers = self._readers, []
-            lead, self._lead = self._lead, None
-        for connection in [*readers, *([lead] if lead else [])]:
+            self._open = False
+        for connection in readers:
             self._pool.give_back(connection)
 
     def take_reader(self) -> psycopg.Connection:
@@ -139,7 +141,7 @@ class PostgresSnapshot:
         """Keep a session for the next task; one that failed is closed."""
         usable = connection.info.transaction_status == pq.TransactionStatus.INTRANS
         with self._lock:
-            if usable and self._lead is not None:
+            if usable and self._open:
                 self._readers.append(connection)
                 return
         connection.close() if not usable else self._pool.give_back(connection)
@@ -161,14 +163,9 @@ class PostgresSnapshot:
 
     def _ranges(self, relation: RelationSchema, parallelism: int) -> list[sql.Composable]:
         """Conditions on ctid that cut the table into ranges of pages; the last has no end."""
-        if parallelism <= 1 or self._lead is None:
+        if parallelism <= 1:
             return [sql.SQL("true")]
-        name = sql.Identifier(*relation.name.path).as_string(None)
-        with self._pool.address.errors():
-            row = self._lead.execute(
-                "SELECT pg_relation_size(%s::regclass) / current_setting('block_size')::int", [name]
-            ).fetchone()
-        pages = int(row[0]) if row else 0
+        pages = self._pages(relation)
         count = max(1, min(parallelism, pages // _MIN_PAGES_PER_TASK))
         edges = [pages * i // count for i in range(count)]
         conditions = [
@@ -176,6 +173,17 @@ class PostgresSnapshot:
             for a, b in zip(edges, edges[1:], strict=False)
         ]
         return [*conditions, sql.SQL("ctid >= {}").format(_tid(edges[-1]))]
+
+    def _pages(self, relation: RelationSchema) -> int:
+        name = sql.Identifier(*relation.name.path).as_string(None)
+        question = "SELECT pg_relation_size(%s::regclass) / current_setting('block_size')::int"
+        connection = self.take_reader()
+        try:
+            with self._pool.address.errors():
+                row = connection.execute(question, [name]).fetchone()
+        finally:
+            self.give_back_reader(connection)
+        return int(row[0]) if row else 0
 
 
 def _tid(page: int) -> sql.Composed:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,7 +44,7 @@ _FIXED = {
     "bigint": PgType("BIGINT", "number", "int8"),
     "real": PgType("FLOAT", "number"),
     "double precision": PgType("DOUBLE", "number"),
-    "numeric": PgType("DECIMAL(38,18)", "number", "numeric"),
+    "numeric": PgType("DECIMAL(38,18)", "numeric", "numeric"),
     "text": PgType("STRING", "text", "text"),
     "character varying": PgType("STRING", "text", "text"),
     "character": PgType("STRING", "char"),
@@ -60,6 +61,7 @@ _FIXED = {
 _NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
 _LENGTH = re.compile(r"\(\d+\)")
 _MAX_PRECISION = 38
+_KEPT_DECIMAL = r"^-?\d{1,20}(\.\d{1,18})?$"
 
 
 def pg_type(source_type: str) -> PgType | str:
@@ -95,6 +97,8 @@ def convert(texts: pa.Array, kept: PgType) -> pa.Array:
             return _booleans(texts)
         if kept.family == "bytea":
             return _bytes(texts)
+        if kept.family == "numeric":
+            return _unconstrained(texts)
         return texts.cast(arrow_type(kept.spark))
     except pa.ArrowInvalid as error:
         raise NotKept(str(error)) from None
@@ -123,20 +127,44 @@ def _converts(texts: pa.Array, kept: PgType) -> bool:
 
 
 def _booleans(texts: pa.Array) -> pa.Array:
-    if not pc.all(pc.is_in(texts, value_set=pa.array(["t", "f", None]))).as_py() and len(texts):
+    if not pc.all(pc.is_in(texts, value_set=pa.array(["t", "f", None])), min_count=0).as_py():
         raise NotKept("not a boolean")
     return pc.equal(texts, "t")
 
 
 def _bytes(texts: pa.Array) -> pa.Array:
-    """Hex texts as bytes, all in one call: the hex digits of a column stand side by side in its buffer."""
+    """Hex texts as bytes, all at once: a column's texts stand side by side in its buffer."""
     if not pc.all(pc.starts_with(texts, "\\x"), min_count=0).as_py():
         raise NotKept("not a bytea in hex form")
-    digits = pc.binary_slice(texts.cast(pa.binary()), 2)
-    _, offsets, data = digits.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int32)[digits.offset : digits.offset + len(digits) + 1]
-    raw = binascii.unhexlify(memoryview(data)[ends[0] : ends[-1]]) if data else b""
-    mask = digits.is_null()
-    starts = pa.py_buffer(((ends - ends[0]) // 2).astype(np.int32))
-    valid = pc.invert(mask).buffers()[1]
-    return pa.Array.from_buffers(pa.binary(), len(digits), [valid, starts, pa.py_buffer(raw)])
+    ends, text = _laid_out(texts)
+    valued = np.diff(ends) > 0
+    digits = np.ones(len(text), dtype=bool)
+    for place in (0, 1):
+        digits[ends[:-1][valued] + place] = False
+    try:
+        raw = binascii.unhexlify(text[digits])
+    except binascii.Error as error:
+        raise NotKept(str(error)) from None
+    sizes = np.where(valued, np.diff(ends) - 2, 0) // 2
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+    valid = pc.is_valid(texts).buffers()[1]
+    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(raw)]
+    return pa.Array.from_buffers(pa.binary(), len(texts), buffers)
+
+
+def _laid_out(texts: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """The ends of the texts, from 0 on, and their bytes."""
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    text = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
+    return ends - ends[0], text[ends[0] : ends[-1]]
+
+
+def _unconstrained(texts: pa.Array) -> pa.Array:
+    """Decimals without a declared scale. Arrow's cast wraps around silently above 2**127, so the
+    digits are checked first; zeros behind the last kept place mean nothing.
+    """
+    texts = pc.replace_substring_regex(texts, r"^(-?\d+\.\d{18})0+$", r"\1")
+    if not pc.all(pc.match_substring_regex(texts, _KEPT_DECIMAL), min_count=0).as_py():
+        raise NotKept("not a number of at most 20 digits before and 18 behind the point")
+    return texts.cast(pa.decimal128(38, 18))

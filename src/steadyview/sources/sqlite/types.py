@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ class SqliteType:
 
 _DATE = r"^(000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})-\d\d-\d\d$"
 _TIME = _DATE[:-1] + r"[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?$"
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?", re.ASCII)
 _FLOAT_DIGITS = 15
 """A decimal number of so many digits survives the way through a binary double and back."""
 
@@ -61,22 +62,34 @@ def _dated(pattern: str) -> Callable[[Values, pa.DataType], pa.Array]:
 
 
 def _decimals(values: Values, kind: pa.DataType) -> pa.Array:
-    return pa.array([None if v is None else _number_text(v) for v in values], pa.string()).cast(
-        kind
-    )
+    whole = kind.precision - kind.scale
+    texts = [None if v is None else _number_text(v, whole, kind.scale) for v in values]
+    return pa.array(texts, pa.string()).cast(kind)
 
 
-def _number_text(value: Any) -> str:
-    if isinstance(value, str):
-        if not _NUMBER.fullmatch(value):
-            raise NotKept("not a decimal number")
-        return value
-    text = repr(value)
+def _number_text(value: Any, whole: int, places: int) -> str:
+    """The digits of a number. Arrow's cast wraps around silently above 2**127, so they are counted
+    here.
+    """
+    text = value if isinstance(value, str) else repr(value)
     if isinstance(value, float):
-        digits = re.sub(r"e.*|[^0-9]", "", text).strip("0")
-        if len(digits) > _FLOAT_DIGITS:
-            raise NotKept("a binary number with more than 15 digits")
-    return text
+        text = _float_text(text)
+    number = _NUMBER.fullmatch(text)
+    if not number:
+        raise NotKept("not a decimal number")
+    before, behind = number[2].lstrip("0"), (number[3] or "").rstrip("0")
+    if len(before) > whole or len(behind) > places:
+        raise NotKept(f"more than {whole} digits before or {places} behind the point")
+    return f"{number[1]}{before or '0'}.{behind or '0'}"
+
+
+def _float_text(text: str) -> str:
+    if len(re.sub(r"e.*|[^0-9]", "", text).strip("0")) > _FLOAT_DIGITS:
+        raise NotKept("a binary number with more than 15 digits")
+    try:
+        return format(Decimal(text), "f")
+    except (InvalidOperation, ValueError):
+        raise NotKept("not a finite number") from None
 
 
 _TEXT, _INT, _FLOAT, _BLOB = (frozenset({t}) for t in (str, int, float, bytes))
