@@ -63,11 +63,15 @@ class EmbeddedPostgres:
     def drop_database(self, name: str) -> None:
         """Drop a database and whoever is still connected to it."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+            connection.execute(
+                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+            )
 
     def connect(self, database: str = "postgres", **options: Any) -> psycopg.Connection:
         """An autocommit connection."""
-        return psycopg.connect(conninfo.make_conninfo(self.url(database), **options), autocommit=True)
+        return psycopg.connect(
+            conninfo.make_conninfo(self.url(database), **options), autocommit=True
+        )
 
     def stop(self) -> None:
         """Stop the server; safe to call twice."""

@@ -21,18 +21,20 @@ from steadyview.sources import Monitor, open_source
 
 
 def opened(state: dict[str, Any]) -> Monitor:
-    source = open_source("src", {**state["settings"], "tables": state["tables"]}, Path(state["folder"]))
+    source = open_source(
+        "src", {**state["settings"], "tables": state["tables"]}, Path(state["folder"])
+    )
     return source.monitor(source.schemas(), source.position(state["position"]), state["seq"])
 
 
 def as_line(chunk: Chunk) -> str:
     rows = [
-        [list(name.path), row]
-        for name, table in chunk.rows.items()
-        for row in table.to_pylist()
+        [list(name.path), row] for name, table in chunk.rows.items() for row in table.to_pylist()
     ]
     seqs = [t.seq for t in chunk.transactions]
-    return json.dumps({"rows": rows, "seqs": seqs, "position": str(chunk.position), "open": chunk.open})
+    return json.dumps(
+        {"rows": rows, "seqs": seqs, "position": str(chunk.position), "open": chunk.open}
+    )
 
 
 def keep_log(state: dict[str, Any], path: Path) -> None:
@@ -60,7 +62,11 @@ def measure(state: dict[str, Any]) -> None:
         images, opens, largest = images + size, opens + chunk.open, max(largest, size)
         ended += len(chunk.transactions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"images": images, "open": opens, "largest": largest, "ended": ended, "kb": peak}))
+    print(
+        json.dumps(
+            {"images": images, "open": opens, "largest": largest, "ended": ended, "kb": peak}
+        )
+    )
 
 
 if __name__ == "__main__":

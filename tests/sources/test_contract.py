@@ -194,7 +194,9 @@ def test_duplicate_rows_are_counted(world: World) -> None:
     world.table("bag", "a INTEGER, b TEXT")
     watch = world.watch("bag")
     writer = world.writer()
-    writer.execute("INSERT INTO bag VALUES (1, 'x'), (1, 'x'), (NULL, NULL), (NULL, NULL), (1, 'x')")
+    writer.execute(
+        "INSERT INTO bag VALUES (1, 'x'), (1, 'x'), (NULL, NULL), (NULL, NULL), (1, 'x')"
+    )
     watch.drain()
     snapshot = watch.source.snapshot()
     expected = Counter({(1, "x"): 3, (None, None): 2})
@@ -228,7 +230,9 @@ def test_a_lookup_finds_every_row_once(items: Watch) -> None:
     wanted = [*names, "absent", "nul\0byte"]
     found = answer(snapshot, relation, [0, 1], key=1, values=pa.array(wanted))
     assert found == Counter((n, name) for n, name in enumerate(names))
-    numbers = pa.array([3, 100, 77], pa.int32() if relation.columns[0].type == "INT" else pa.int64())
+    numbers = pa.array(
+        [3, 100, 77], pa.int32() if relation.columns[0].type == "INT" else pa.int64()
+    )
     assert answer(snapshot, relation, [1], key=0, values=numbers) == Counter([('quo"te',), (None,)])
     assert answer(snapshot, relation, [1], key=0, values=numbers.slice(0, 0)) == Counter()
     snapshot.close()
@@ -244,13 +248,25 @@ def test_a_large_answer_comes_in_batches_and_in_disjoint_parts(items: Watch) -> 
     snapshot = items.source.snapshot()
     found = answer(snapshot, items.relations[0], [0], parallelism=4)
     assert found == Counter((i,) for i in range(1, size + 1))
-    keys = pa.array(range(0, size, 3), pa.int32() if items.world.family == "postgresql" else pa.int64())
+    keys = pa.array(
+        range(0, size, 3), pa.int32() if items.world.family == "postgresql" else pa.int64()
+    )
     found = answer(snapshot, items.relations[0], [0], key=0, values=keys)
     assert found == Counter((i,) for i in range(3, size, 3))
     snapshot.close()
 
 
-STRANGE = ["Upper", "two words", 'quo"te', "select", "größe", "semi;colon", "per%cent", "dot.ted", "it's"]
+STRANGE = [
+    "Upper",
+    "two words",
+    'quo"te',
+    "select",
+    "größe",
+    "semi;colon",
+    "per%cent",
+    "dot.ted",
+    "it's",
+]
 
 
 def test_strange_identifiers_are_only_names(world: World) -> None:
@@ -259,7 +275,9 @@ def test_strange_identifiers_are_only_names(world: World) -> None:
 
     for table in STRANGE:
         columns = ", ".join(f"{quoted(c)} INTEGER" for c in STRANGE)
-        world.table(quoted(table), f"{columns}, PRIMARY KEY ({quoted(STRANGE[0])}, {quoted(STRANGE[1])})")
+        world.table(
+            quoted(table), f"{columns}, PRIMARY KEY ({quoted(STRANGE[0])}, {quoted(STRANGE[1])})"
+        )
     watch = world.watch(*map(quoted, STRANGE))
     assert [r.name.path[-1] for r in watch.relations] == STRANGE
     assert [[c.name for c in r.columns] for r in watch.relations] == [STRANGE] * len(STRANGE)

@@ -30,7 +30,12 @@ def started(watch: Watch, position: str, seq: int, mode: str) -> tuple[subproces
     command = [sys.executable, "-W", "ignore", "-m", "tests.sources.reader", str(state), mode]
     environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": "/usr/bin:/bin"}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=ROOT,
     )
     return process, state.with_name("reader.json.log")
 
@@ -90,7 +95,9 @@ def keep_writing(writer: Writer, dice: random.Random, stop: threading.Event) -> 
         number += 1
         writer.execute("BEGIN")
         writer.execute("INSERT INTO items (id, name) VALUES (?, 'new')", number)
-        writer.execute("UPDATE items SET name = ? WHERE id = ?", f"v{number}", dice.randint(1, number))
+        writer.execute(
+            "UPDATE items SET name = ? WHERE id = ?", f"v{number}", dice.randint(1, number)
+        )
         if number % 3 == 0:
             writer.execute("DELETE FROM items WHERE id = ?", dice.randint(1, number))
         writer.execute("COMMIT")
@@ -135,7 +142,9 @@ def change_accounts(writer: Writer, dice: random.Random, seed: int) -> None:
         writer.execute("INSERT INTO accounts VALUES (?, 'w', ?)", number, dice.randint(0, 5))
         writer.execute("INSERT INTO moves VALUES (?, ?)", number, dice.randint(0, 3))
         writer.execute("SAVEPOINT s")
-        writer.execute("UPDATE accounts SET balance = balance + 1, id = id + 1000 WHERE id = ?", number)
+        writer.execute(
+            "UPDATE accounts SET balance = balance + 1, id = id + 1000 WHERE id = ?", number
+        )
         writer.execute(dice.choice(["ROLLBACK TO SAVEPOINT s", "RELEASE SAVEPOINT s"]))
         writer.execute("DELETE FROM accounts WHERE id = ?", number + 1000)
         if dice.random() < 0.3:

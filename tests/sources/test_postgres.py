@@ -25,12 +25,24 @@ TYPES = [
     ("smallint", "SMALLINT", [("-32768", -32768), ("32767", 32767)]),
     ("integer", "INT", [("-2147483648", -(2**31)), ("0", 0)]),
     ("bigint", "BIGINT", [("9223372036854775807", 2**63 - 1)]),
-    ("numeric(12,2)", "DECIMAL(12,2)", [("-1.5", Decimal("-1.50")), ("9999999999.99", Decimal("9999999999.99"))]),
+    (
+        "numeric(12,2)",
+        "DECIMAL(12,2)",
+        [("-1.5", Decimal("-1.50")), ("9999999999.99", Decimal("9999999999.99"))],
+    ),
     ("numeric(38,38)", "DECIMAL(38,38)", [("0.1", Decimal("0.1"))]),
     ("numeric(38,0)", "DECIMAL(38,0)", [("9" * 38, Decimal("9" * 38))]),
-    ("numeric", "DECIMAL(38,18)", [("1.000000000000000001", Decimal("1.000000000000000001")), ("-7", Decimal("-7"))]),
+    (
+        "numeric",
+        "DECIMAL(38,18)",
+        [("1.000000000000000001", Decimal("1.000000000000000001")), ("-7", Decimal("-7"))],
+    ),
     ("real", "FLOAT", [("1.5", 1.5), ("Infinity", float("inf"))]),
-    ("double precision", "DOUBLE", [("0.1", 0.1), ("-Infinity", float("-inf")), ("1e-300", 1e-300)]),
+    (
+        "double precision",
+        "DOUBLE",
+        [("0.1", 0.1), ("-Infinity", float("-inf")), ("1e-300", 1e-300)],
+    ),
     ("text", "STRING", [("", ""), ("tab\tnew\nline", "tab\tnew\nline"), ("ß✓𝄞", "ß✓𝄞")]),
     ("varchar(5)", "STRING", [("abc  ", "abc  ")]),
     ("char(5)", "STRING", [("ab", "ab   "), ("", "     ")]),
@@ -39,20 +51,39 @@ TYPES = [
     (
         "timestamp",
         "TIMESTAMP_NTZ",
-        [("2024-02-29 23:59:59.999999", datetime(2024, 2, 29, 23, 59, 59, 999999)), ("0001-01-01 00:00", datetime(1, 1, 1))],
+        [
+            ("2024-02-29 23:59:59.999999", datetime(2024, 2, 29, 23, 59, 59, 999999)),
+            ("0001-01-01 00:00", datetime(1, 1, 1)),
+        ],
     ),
     (
         "timestamp(3) with time zone",
         "TIMESTAMP",
         [("2024-01-01 02:00:00.5+02", datetime(2024, 1, 1, 0, 0, 0, 500000, tzinfo=UTC))],
     ),
-    ("uuid", "STRING", [("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")]),
+    (
+        "uuid",
+        "STRING",
+        [("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")],
+    ),
     ("bytea", "BINARY", [("\\x", b""), ("\\x00ff27", b"\x00\xff'")]),
     ("json", "STRING", [('{"b": 1,  "a": [null]}', '{"b": 1,  "a": [null]}')]),
     ("jsonb", "STRING", [('{"b": 1,  "a": 2}', '{"a": 2, "b": 1}')]),
     ("mood", "STRING", [("so so", "so so")]),
 ]
-KEYABLE = {"smallint", "integer", "bigint", "numeric", "text", "varchar", "boolean", "date", "timestamp", "uuid", "bytea"}
+KEYABLE = {
+    "smallint",
+    "integer",
+    "bigint",
+    "numeric",
+    "text",
+    "varchar",
+    "boolean",
+    "date",
+    "timestamp",
+    "uuid",
+    "bytea",
+}
 
 
 def test_every_type_is_the_same_in_stream_and_answer(postgres: PostgresWorld) -> None:
@@ -87,7 +118,9 @@ def test_every_keyable_type_finds_its_values_and_nothing_for_impossible_ones(
         for text, _ in values:
             writer.execute(f"INSERT INTO kinds (c{i}) VALUES (?)", text)
     names = [t.split("(")[0] for t, _, _ in TYPES]
-    assert [c.keyable for c in relation.columns] == [n in KEYABLE or n == "timestamp" for n in names]
+    assert [c.keyable for c in relation.columns] == [
+        n in KEYABLE or n == "timestamp" for n in names
+    ]
     snapshot = postgres.source("kinds").snapshot()
     from steadyview.changes import arrow_type
 
@@ -151,7 +184,8 @@ def test_a_value_that_cannot_be_kept_is_named_and_loses_its_column_only(
 
 
 @pytest.mark.parametrize(
-    "kind", ["numeric(39,0)", "numeric(5,-2)", "numeric(3,5)", "interval", "integer[]", "time", "money"]
+    "kind",
+    ["numeric(39,0)", "numeric(5,-2)", "numeric(3,5)", "interval", "integer[]", "time", "money"],
 )
 def test_a_type_without_an_exact_spark_type_is_left_out(postgres: PostgresWorld, kind: str) -> None:
     postgres.table("t", f"id integer, v {kind}")
@@ -164,7 +198,9 @@ def test_a_type_without_an_exact_spark_type_is_left_out(postgres: PostgresWorld,
 def test_a_column_with_a_nondeterministic_collation_is_not_keyable(postgres: PostgresWorld) -> None:
     writer = postgres.writer()
     try:
-        writer.execute("CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        writer.execute(
+            "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        )
     except psycopg.errors.FeatureNotSupported:
         pytest.skip("this PostgreSQL was built without ICU")
     postgres.table("t", "a text COLLATE ci, b text")
@@ -177,7 +213,9 @@ def test_an_unchanged_toast_value_is_taken_from_the_old_row(postgres: PostgresWo
     writer = postgres.writer()
     writer.execute("ALTER TABLE t ALTER COLUMN big SET STORAGE EXTERNAL")
     watch = postgres.watch("t")
-    writer.execute("INSERT INTO t VALUES (1, repeat('x', 100000), 1), (2, NULL, 1), (3, 'short', 1)")
+    writer.execute(
+        "INSERT INTO t VALUES (1, repeat('x', 100000), 1), (2, NULL, 1), (3, 'short', 1)"
+    )
     writer.execute("UPDATE t SET n = 2")
     watch.drain()
     expected = Counter([(1, "x" * 100_000, 2, None), (2, None, 2, None), (3, "short", 2, None)])
@@ -233,7 +271,9 @@ def test_dropped_and_retyped_columns_are_lost(postgres: PostgresWorld) -> None:
     assert (last["c0"], last["c1"], last["c2"], last["c3"]) == (2, None, "longer", None)
 
 
-def test_a_layout_that_changes_inside_a_chunk_is_decoded_by_its_own(postgres: PostgresWorld) -> None:
+def test_a_layout_that_changes_inside_a_chunk_is_decoded_by_its_own(
+    postgres: PostgresWorld,
+) -> None:
     postgres.table("t", "id integer, b text")
     watch = postgres.watch("t")
     writer = postgres.writer()
@@ -287,7 +327,9 @@ def test_a_table_without_full_identity_is_refused_with_the_exact_command(
     assert source.prepare(source.schemas())
 
 
-def test_stored_generated_columns_are_captured_and_updates_still_work(postgres: PostgresWorld) -> None:
+def test_stored_generated_columns_are_captured_and_updates_still_work(
+    postgres: PostgresWorld,
+) -> None:
     postgres.table("t", "id integer, twice integer GENERATED ALWAYS AS (id * 2) STORED")
     watch = postgres.watch("t")
     writer = postgres.writer()
@@ -312,7 +354,9 @@ def test_a_table_with_virtual_generated_columns_is_refused(postgres: PostgresWor
         "CREATE MATERIALIZED VIEW t AS SELECT 1 AS id",
     ],
 )
-def test_relations_that_are_no_plain_tables_are_refused(postgres: PostgresWorld, statement: str) -> None:
+def test_relations_that_are_no_plain_tables_are_refused(
+    postgres: PostgresWorld, statement: str
+) -> None:
     postgres.writer().execute(statement)
     with pytest.raises(SourceRefused, match=r'"public.t" at source "src" is'):
         postgres.source("t").schemas()
@@ -382,7 +426,9 @@ def test_a_slot_of_another_database_is_refused(postgres: PostgresWorld) -> None:
             source.prepare(source.schemas())
         assert source.remove() == []
     finally:
-        shared_postgres().connect().execute("SELECT pg_drop_replication_slot('steadyview_elsewhere')")
+        shared_postgres().connect().execute(
+            "SELECT pg_drop_replication_slot('steadyview_elsewhere')"
+        )
 
 
 def as_role(postgres: PostgresWorld, role: str, table: str) -> Source:
@@ -391,7 +437,9 @@ def as_role(postgres: PostgresWorld, role: str, table: str) -> Source:
     return open_source("src", {**postgres.settings, "url": url, "tables": [table]}, Path())
 
 
-def test_a_role_without_replication_is_refused_with_the_exact_command(postgres: PostgresWorld) -> None:
+def test_a_role_without_replication_is_refused_with_the_exact_command(
+    postgres: PostgresWorld,
+) -> None:
     postgres.table("t", "id integer")
     writer = postgres.writer()
     writer.execute("CREATE ROLE plain LOGIN")
@@ -410,7 +458,9 @@ def test_a_role_without_replication_is_refused_with_the_exact_command(postgres: 
         writer.execute("DROP OWNED BY plain; DROP ROLE plain")
 
 
-def test_a_role_that_may_not_publish_is_refused_with_the_exact_command(postgres: PostgresWorld) -> None:
+def test_a_role_that_may_not_publish_is_refused_with_the_exact_command(
+    postgres: PostgresWorld,
+) -> None:
     postgres.table("t", "id integer")
     writer = postgres.writer()
     writer.execute("CREATE ROLE guest LOGIN REPLICATION; GRANT SELECT ON t TO guest")
@@ -452,7 +502,9 @@ def test_no_error_shows_the_password(postgres: PostgresWorld) -> None:
         "postgresql://me:s3cr%40t@[nonsense/",
     ):
         with pytest.raises(Exception) as caught:  # noqa: PT011 - which one it is does not matter here
-            open_source("src", {"type": "postgresql", "url": url, "tables": ["t"]}, Path()).schemas()
+            open_source(
+                "src", {"type": "postgresql", "url": url, "tables": ["t"]}, Path()
+            ).schemas()
         texts = [str(caught.value), repr(caught.value), str(caught.value.__cause__)]
         assert not any("s3cr" in t for t in texts)
 
@@ -580,7 +632,9 @@ def test_a_snapshot_task_is_carried_out_by_another_process(postgres: PostgresWor
     snapshot.close()
 
 
-def test_a_table_added_to_a_standing_slot_waits_for_open_transactions(postgres: PostgresWorld) -> None:
+def test_a_table_added_to_a_standing_slot_waits_for_open_transactions(
+    postgres: PostgresWorld,
+) -> None:
     """Rows written before the table was published, and committed after, would be in no stream."""
     postgres.table("t", "id integer")
     postgres.watch("t").monitor.close()

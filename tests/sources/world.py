@@ -166,9 +166,6 @@ class SqliteWorld(World):
     def table(self, name: str, columns: str) -> None:
         self.writer().execute(f"CREATE TABLE {name} ({columns})")
 
-    def table_with(self, name: str, columns: str, options: str) -> None:
-        self.writer().execute(f"CREATE TABLE {name} ({columns}) {options}")
-
     def traces(self) -> list[str]:
         found = self.writer().execute(
             "SELECT name FROM sqlite_master WHERE name LIKE '%steadyview%'"
@@ -235,9 +232,7 @@ def images(chunks: Iterable[Chunk], name: RelationName) -> list[dict[str, Any]]:
     return [row for c in chunks if name in c.rows for row in c.rows[name].to_pylist()]
 
 
-def replayed(
-    chunks: Iterable[Chunk], name: RelationName, seqs: Iterable[int] | None = None
-) -> Bag:
+def replayed(chunks: Iterable[Chunk], name: RelationName, seqs: Iterable[int] | None = None) -> Bag:
     wanted = None if seqs is None else set(seqs)
     bag: Bag = Counter()
     for row in images(chunks, name):

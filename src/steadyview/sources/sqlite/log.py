@@ -1,11 +1,13 @@
 """The log in the source's own file: row images, which relations are logged, and what is pruned.
 
-    _steadyview_log         seq (never reused), relation, count (+1 or -1), v0, v1, ...
+    _steadyview_log         seq, relation, count (+1 or -1), v0, v1, ...
     _steadyview_relations   number, table, logged columns, unique keys, and why it is broken (if it is)
     _steadyview_meta        log (tells logs apart), pruned (the last seq that was deleted), journal (before us)
 
 Writers of a SQLite file are serial, so seq order is commit order, and what a read transaction sees is
-exactly the rows up to its largest seq. That number outlives pruning in sqlite_sequence.
+exactly the rows up to its largest seq. Seq is the rowid, the largest one plus one; pruning keeps the
+last row, so no seq is given twice. (AUTOINCREMENT would not do: a statement that fails half way under
+OR FAIL keeps its rows and forgets the counter.)
 
 A relation is *broken* when changes may have gone unlogged: its triggers vanished (the table was made
 anew), or it got a unique key they do not know. It stays broken until the source is removed.
@@ -56,9 +58,7 @@ def exists(connection: sqlite3.Connection) -> bool:
 
 def create(connection: sqlite3.Connection, journal: str) -> None:
     """An empty log, told apart from earlier ones by the time of its creation."""
-    connection.execute(
-        f"CREATE TABLE {LOG} (seq INTEGER PRIMARY KEY AUTOINCREMENT, relation, count, v0)"
-    )
+    connection.execute(f"CREATE TABLE {LOG} (seq INTEGER PRIMARY KEY, relation, count, v0)")
     connection.execute(
         f"CREATE TABLE {_RELATIONS} (number INTEGER PRIMARY KEY, name TEXT, columns TEXT, keys TEXT, broken TEXT)"
     )
@@ -76,8 +76,7 @@ def identity(connection: sqlite3.Connection) -> int:
 
 def last_row(connection: sqlite3.Connection) -> int:
     """The largest seq ever committed, as the present transaction sees it."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", [LOG]).fetchone()
-    return int(row[0]) if row else 0
+    return int(connection.execute(f"SELECT coalesce(max(seq), 0) FROM {LOG}").fetchone()[0])
 
 
 def pruned(connection: sqlite3.Connection) -> int:
@@ -169,14 +168,18 @@ def drop(connection: sqlite3.Connection) -> str:
 
 
 def prune(connection: sqlite3.Connection, until: int) -> None:
-    """Delete rows up to `until`, in short transactions, so that writers can come between."""
+    """Delete rows up to `until`, but for the very last; in short transactions, so that writers can
+    come between.
+    """
     numbers = [r[0] for r in connection.execute(f"SELECT number FROM {_RELATIONS}")]
     done = pruned(connection)
     while done < until:
         done = min(done + _PRUNE_STEP, until)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            connection.execute(f"DELETE FROM {LOG} WHERE seq <= ?", [done])
+            connection.execute(
+                f"DELETE FROM {LOG} WHERE seq <= ? AND seq < (SELECT max(seq) FROM {LOG})", [done]
+            )
             connection.execute(f"UPDATE {_META} SET pruned = ?", [done])
             for number in numbers:
                 connection.execute(f"DELETE FROM {displaced_table(number)}")
