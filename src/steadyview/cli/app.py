@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from steadyview.cli import check, explain, history, init, query, run, source, status, verify
+from steadyview.cli.quiet_java import hide_incubator_warning
 
 app = typer.Typer(
     name="steadyview",
@@ -50,6 +51,6 @@ def steadyview(
 
 def main() -> None:
     """Run the command line with the process's arguments, and exit."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    hide_incubator_warning()
     app()
