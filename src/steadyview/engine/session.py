@@ -68,7 +68,7 @@ def beside(session: SparkSession) -> SparkSession:
 def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSession:
     # the driver's JVM reads its log settings before any code of ours can speak to it
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-    options = f"-Dlog4j2.configurationFile={quiet} -Dderby.system.home={warehouse.as_posix()}"
+    options = f'-Dlog4j2.configurationFile={quiet} -Dderby.system.home="{warehouse.as_posix()}"'
     configured = {
         **_START,
         "spark.app.name": f"steadyview {name}",
