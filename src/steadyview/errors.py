@@ -2,12 +2,12 @@
 
     SteadyviewError
     ├── DefiniteError            trying again cannot help
-    │   ├── ConfigError              steadyview.toml, an environment variable or an argument is wrong
-    │   ├── ViewRefused              the view's SQL cannot be maintained; carries reason code and place
+    │   ├── ConfigError              the project file, a variable or an argument is wrong
+    │   ├── ViewRefused              the view's SQL cannot be maintained; has code and place
     │   ├── ViewStopped              a view met a run-time error at a cn and stands just before it
     │   ├── SourceRefused            a source lacks a right, a setting or a table we need
     │   ├── ChangesLost              a source no longer keeps changes we have not captured
-    │   ├── ColumnLost               a column was dropped, retyped, or holds a value we cannot keep exactly
+    │   ├── ColumnLost               a column was dropped, retyped, or cannot be kept exactly
     │   ├── WarehouseHeld            another process holds the warehouse's lease
     │   ├── OutsideRetention         the state asked for is not kept (any more, or yet)
     │   └── StorageDamaged           a file of the warehouse is missing, foreign or unreadable

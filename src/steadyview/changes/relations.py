@@ -1,8 +1,8 @@
 """Relations as their sources describe them.
 
-A relation's columns are *numbered*: column i is stored as `c{i}` in the update log, in answers and in
-every plan, so that no identifier of a source (upper case, spaces, quotes, reserved words) ever meets
-Parquet or Spark's name resolution. Numbers are never reused: columns added at the source are
+A relation's columns are *numbered*: column i is stored as `c{i}` in the update log, in answers and
+in every plan, so that no identifier of a source (upper case, spaces, quotes, reserved words) ever
+meets Parquet or Spark's name resolution. Numbers are never reused: columns added at the source are
 appended, dropped ones keep their number.
 """
 

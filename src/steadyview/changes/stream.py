@@ -1,9 +1,9 @@
 """A source's commits as they arrive: transactions, chunks of row images, positions.
 
-The stream of a source is a sequence of chunks. Concatenated, their rows are exactly the row images of
-transactions 1, 2, 3, ... in the source's commit order, none missing, none twice; `Transaction.seq`
-counts them densely. A transaction too large for one chunk spans several; only the last of them is
-not `open`.
+The stream of a source is a sequence of chunks. Concatenated, their rows are exactly the row images
+of transactions 1, 2, 3, ... in the source's commit order, none missing, none twice;
+`Transaction.seq` counts them densely. A transaction too large for one chunk spans several; only the
+last of them is not `open`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers: what a source told about one question, stored as Parquet before anything uses it (law 3).
+"""Answers: what a source told about one question, stored before anything uses it (law 3).
 
 A question that the source cuts into several parts is read by Spark's executors, each part under the
 same snapshot; a question of one part is read here, in batches of bounded size.

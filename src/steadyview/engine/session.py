@@ -1,7 +1,8 @@
 """The Spark session that carries the data.
 
-Promise: the session handed out computes in UTC with ANSI arithmetic and keeps its settings and temporary
-views to itself. A user's own session is never touched: work runs in a `newSession()` of it.
+Promise: the session handed out computes in UTC with ANSI arithmetic and keeps its settings and
+temporary views to itself. A user's own session is never touched: work runs in a `newSession()` of
+it.
 """
 
 from __future__ import annotations

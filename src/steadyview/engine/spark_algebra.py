@@ -85,7 +85,7 @@ class Window:
 
 
 class SparkAlgebra:
-    """`RelationAlgebra` over the tagged logs of one batch. Implements `maintenance.RelationAlgebra`."""
+    """`maintenance.RelationAlgebra` (promises there) over the tagged logs of one batch."""
 
     def __init__(
         self, logs: Mapping[RelationName, TaggedLog], window: Window, *, careful: bool = False
@@ -99,6 +99,7 @@ class SparkAlgebra:
         return SparkAlgebra(self._logs, replace(self._window, upto=upto), careful=True)
 
     def seed(self, occurrence: Occurrence, conditions: Sequence[str]) -> Partial:
+        """The batch's own log rows of the occurrence, filtered."""
         log = self._logs[occurrence.relation.name]
         where = [f"_cn > {self._window.after}", f"_cn <= {self._window.upto}"]
         where += [f"({c})" for c in (occurrence.filter, *conditions) if c]
@@ -116,6 +117,7 @@ class SparkAlgebra:
         return Partial(source, f"{name}._n", f"{upto}L")
 
     def partner(self, occurrence: Occurrence, answer: Answer) -> Partner:
+        """Answer and log rows as intervals, or as versions where they would cancel too often."""
         log = self._logs.get(occurrence.relation.name)
         paths = answer.paths + (log.paths if log else ())
         if log is None or not log.rows:
@@ -127,6 +129,7 @@ class SparkAlgebra:
     def keys(
         self, handles: Sequence[Partner | Partial], occurrence: Occurrence, column: int
     ) -> Keys:
+        """Read from the files behind the handles: a superset, without a join."""
         paths = dict.fromkeys(p for h in handles for p in h.paths)
         values = read_column(list(paths), column)
         distinct = pc.unique(values).drop_null()
@@ -142,6 +145,7 @@ class SparkAlgebra:
         *,
         own: bool,
     ) -> Partial:
+        """One more JOIN in the text, restricted to the rows that hold at the time wanted."""
         name = occurrence.name
         time = partial.tag if own else f"{partial.tag} - 1"
         on = [f"({c})" for c in conditions]
@@ -150,6 +154,7 @@ class SparkAlgebra:
         return Partial(source, f"{partial.count} * {name}._n", partial.tag)
 
     def add(self, partials: Sequence[Partial]) -> Sum:
+        """The terms side by side; `statements` makes one UNION ALL of them."""
         return Sum(tuple(partials))
 
     def _answer_rows(self, occurrence: Occurrence, answer: Answer) -> str:
@@ -168,7 +173,7 @@ class SparkAlgebra:
         )
 
     def _versions(self, occurrence: Occurrence, answer: Answer, log: TaggedLog) -> str:
-        """Levels by a running sum: start at answer minus all reflected, step by _count at each cn."""
+        """Levels by a running sum: answer minus all reflected, then a step at each log row's cn."""
         name, where = occurrence.name, _where(occurrence)
         and_reflected = f"{where} AND _reflected" if where else " WHERE _reflected"
         events = " UNION ALL ".join(
@@ -176,7 +181,8 @@ class SparkAlgebra:
                 f"{_select(occurrence, '0L AS _s, 1L AS _n')} FROM {answer.view} {name}{where}",
                 f"{_select(occurrence, '0L, CAST(-_count AS BIGINT)')} FROM {log.view} {name}"
                 f"{and_reflected}",
-                f"{_select(occurrence, '_cn, CAST(_count AS BIGINT)')} FROM {log.view} {name}{where}",
+                f"{_select(occurrence, '_cn, CAST(_count AS BIGINT)')} FROM {log.view} {name}"
+                f"{where}",
             )
         )
         columns = ", ".join(f"c{i}" for i in occurrence.columns) or "1"

@@ -1,7 +1,8 @@
 """From joined rows to what a view stores: view delta rows, summary deltas, states, visible columns.
 
 Stored names: visible column i of a SELECT-PROJECT-JOIN view is `o{i}`; a summary row has group keys
-`_g{i}`, `_count` (rows), and per aggregated argument a `_nonnull_{a}` and, where summed, `_sum_{a}`.
+`_g{i}`, `_count` (rows), and per aggregated argument a `_nonnull_{a}` and, where summed,
+`_sum_{a}`.
 
 A summed argument is added once per copy, never multiplied by a count: a decimal product would lose
 scale, a sum does not.
@@ -172,7 +173,7 @@ def _visible_helpers(types: Types) -> list[str]:
 
 
 def _average(total: str, n: str, type_: str) -> str:
-    """Total / n in the type of AVG; whole part and remainder apart, so that no digit is cut early."""
+    """Total / n in the type of AVG; whole part and rest apart, so that no digit is cut early."""
     if not type_.startswith("DECIMAL"):
         return f"CAST({total} AS {type_}) / CAST({n} AS {type_})"
     count = f"CAST({n} AS DECIMAL(12,0))"

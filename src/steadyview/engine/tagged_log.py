@@ -1,8 +1,9 @@
 """The part of a relation's update log that a batch can meet, each row tagged with its cn.
 
 For the batch (a, b] of a view and the set P that the relation's snapshot reflects, a log row of
-transaction s matters if s > a (the batch's own, or reflected already) or if s is not in P (an earlier
-one that the snapshot does not show yet). Everything else is in every state the batch looks at.
+transaction s matters if s > a (the batch's own, or reflected already) or if s is not in P (an
+earlier one that the snapshot does not show yet). Everything else is in every state the batch looks
+at.
 
 The commit table and P reach Spark as columns of these files, `_cn` and `_reflected`; small logs are
 tagged through Arrow, large ones by a Spark join with the same mapping as a file.
@@ -30,7 +31,7 @@ ARROW_LIMIT = 200_000
 
 @dataclass(frozen=True)
 class Admitted:
-    """The transactions of one source that matter: seq `first`, first + 1, ... with cn and whether in P."""
+    """Transactions of one source: seq `first`, first + 1, ... with cn and whether P has them."""
 
     first: int
     cn: np.ndarray
@@ -38,6 +39,7 @@ class Admitted:
 
     @property
     def last(self) -> int:
+        """The largest seq; first - 1 if there is none."""
         return self.first + len(self.cn) - 1
 
     def mattering(self, after: int) -> np.ndarray:
@@ -159,7 +161,8 @@ class LogTagger:
         )
         names = "".join(f"l.c{i}, " for i in columns)
         self._frames.spark.sql(
-            f"SELECT {names}l.{COUNT}, m._cn, m._reflected FROM {log} l JOIN {table} m USING ({SEQ})"
+            f"SELECT {names}l.{COUNT}, m._cn, m._reflected "
+            f"FROM {log} l JOIN {table} m USING ({SEQ})"
         ).write.mode("overwrite").parquet(str(path))
         paths = sorted(str(p) for p in path.glob("*.parquet"))
         rows = sum(pq.read_metadata(p).num_rows for p in paths)

@@ -1,9 +1,9 @@
 """A source relation as of a past cn, from an answer of now and the update log.
 
-    R(cn)  =  answer  -  { log rows reflected by the answer, after cn }  +  { not reflected, up to cn }
+    R(cn)  =  answer  -  { log rows in the answer, after cn }  +  { not in it, up to cn }
 
-Written for verification and for recomputed views: whole relations under their own names, one row per
-copy, nothing shared with the incremental maintenance.
+Written for verification and for recomputed views: whole relations under their own names, one row
+per copy, nothing shared with the incremental maintenance.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from steadyview.update_log import UpdateLog
 
 @dataclass(frozen=True)
 class Reflection:
-    """Of one source: transactions `first`, first + 1, ... with their cn and whether the answer shows
-    them.
-    """
+    """Of one source: seq `first`, first + 1, ... with cn and whether the answer shows it."""
 
     first: int
     cn: np.ndarray

@@ -2,8 +2,8 @@
 
     tag the logs -> rounds of lookups, shared by all views -> one Spark statement per view
 
-A view whose expressions fail on some row stops just before the transaction that brought the row; the
-others go on. Nothing here publishes: the results say what is ready to be.
+A view whose expressions fail on some row stops just before the transaction that brought the row;
+the others go on. Nothing here publishes: the results say what is ready to be.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """What a view is ready to publish: up to `upto`, unless it failed at `upto + 1` with `error`."""
+    """What a view can publish: its state at `upto`; with `error`, it failed at `upto + 1`."""
 
     work: Work
     upto: int

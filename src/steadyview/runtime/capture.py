@@ -3,8 +3,8 @@
     poll -> append -> (every 200 ms, 64 MB, or when somebody waits) flush -> admit -> acknowledge
 
 Invariant: the source is told to forget a change only after the catalog holds its admission, and a
-restart begins at the catalog's position. So every transaction is admitted exactly once, wherever the
-process dies in between.
+restart begins at the catalog's position. So every transaction is admitted exactly once, wherever
+the process dies in between.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Capture(threading.Thread):
         self._stopping.set()
 
     def wait_for(self, position: StreamPosition, timeout: float) -> None:
-        """Until everything before `position` is admitted. Raises the source's error if it has one."""
+        """Until everything before `position` is admitted; raises the source's error if any."""
         deadline = time.monotonic() + timeout
         with self._news:
             self._wanted = position

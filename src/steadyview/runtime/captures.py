@@ -65,7 +65,7 @@ class Captures:
         return {n: t.error for n, t in self._threads.items() if t.error is not None}
 
     def lag(self, source: str) -> float | None:
-        """Seconds between a source's newest captured commit and its admission; None if it is away."""
+        """Seconds from the newest captured commit to its admission; None if the source is away."""
         thread = self._threads[source]
         return None if thread.error is not None else thread.lag
 

@@ -12,9 +12,7 @@ from steadyview.runtime.planning import Planned, Refused
 
 @dataclass(frozen=True)
 class ViewCheck:
-    """A view's verdict: incremental, recomputed or refused; why and where in its file if not the
-    first.
-    """
+    """A view's verdict: incremental, or recomputed or refused for a reason at a place."""
 
     name: str
     path: Path

@@ -1,8 +1,8 @@
 """Keeping logs and deltas small: merging files, forgetting what lies behind the retention.
 
 A state at cn >= cutoff stays readable: the deltas kept reach back to the older of cutoff and the
-newest base at or before it. A log row stays while a view, an unsettled transaction or a state within
-the retention may need it.
+newest base at or before it. A log row stays while a view, an unsettled transaction or a state
+within the retention may need it.
 """
 
 from __future__ import annotations

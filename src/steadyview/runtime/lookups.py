@@ -1,8 +1,8 @@
 """The lookups of one batch, shared by all views.
 
 All answers of a batch are over the same frozen states, so an answer by (relation, column) serves
-every view and every occurrence that asks by that column: only values not yet asked for are sent, and
-a relation that was read whole is never asked again.
+every view and every occurrence that asks by that column: only values not yet asked for are sent,
+and a relation that was read whole is never asked again.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Lookups:
 
 
 def _as(values: pa.Array, relation: RelationSchema, column: int) -> pa.Array:
-    """The values in the column's own type; those that cannot be there (a larger integer) are left out."""
+    """The values in the column's own type; those that cannot be there are left out."""
     wanted = arrow_type(relation.columns[column].type)
     if values.type == wanted:
         return values

@@ -85,7 +85,7 @@ class Maintainer:
         return any(row.cn is None or row.cn < last for row in rows)
 
     def cycle(self, available: frozenset[str], *, building: bool) -> int | None:
-        """First states, or one batch over all running views, where sources answer; the cn reached."""
+        """First states, or one batch over all views, where sources answer; the cn reached."""
         plans = [self._plans[row.name] for row in self._ready(available, building=building)]
         if not plans:
             return None

@@ -1,4 +1,4 @@
-"""From view files to planned views: maintained incrementally, recomputed, or refused with a reason."""
+"""From view files to plans: maintained incrementally, recomputed, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class Planned:
 
     @property
     def name(self) -> str:
+        """The view's name."""
         return self.text.name
 
     @property
@@ -49,10 +50,12 @@ class Planned:
 
     @property
     def shape(self) -> Shape:
+        """Its stored columns."""
         return Shape(self.definition, self.types)
 
     @property
     def sources(self) -> frozenset[str]:
+        """The names of the sources it reads."""
         return frozenset(r.name.source for r in self.relations)
 
     def uses(self, relation: RelationName) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Running a view's SQL text over its relations as of a cn: for recomputed views and for `verify`."""
+"""A view's SQL text over its relations as of a cn: for recomputed views and for `verify`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class SourceStatus:
 
 @dataclass(frozen=True)
 class ViewStatus:
-    """A view: published at `cn`; `age_seconds` since the first change it does not show (0: none)."""
+    """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none)."""
 
     name: str
     kind: str
@@ -106,8 +106,6 @@ def view_status(
 
 def source_status(state: SourceState, lag: float | None, error: str | None) -> SourceStatus:
     """One source's line; `lag` is None where nobody captures."""
-    if error is not None:
-        word = "error"
-    else:
-        word = "idle" if lag is None else "capturing"
+    calm = "idle" if lag is None else "capturing"
+    word = "error" if error is not None else calm
     return SourceStatus(state.name, state.family, state.position, state.last_seq, lag, word, error)

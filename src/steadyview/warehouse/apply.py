@@ -1,8 +1,8 @@
 """Rolling a view's base forward by the net effect of its view delta (the papers' *apply*).
 
-Only the buckets that the net change touches are rewritten; the others keep their files. The number of
-buckets follows the base's size (a power of two near bytes / 64 MB); when it should be another, the
-whole base is rewritten once.
+Only the buckets that the net change touches are rewritten; the others keep their files. The number
+of buckets follows the base's size (a power of two near bytes / 64 MB); when it should be another,
+the whole base is rewritten once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which commits changed a view, and by how many visible rows.
 
 For a SELECT-PROJECT-JOIN view the view delta says it. For an aggregate view the visible change of a
-group at cn is the difference of its visible row before and after, from the running state in cn order:
+group at cn is the difference of its visible row before and after, from the running state in cn
+order:
 
     state(group, cn)  =  state(group, start)  +  sum{ delta(group, s) : start < s <= cn }
 """
@@ -68,7 +69,8 @@ def _aggregate_changes(spark: SparkSession, store: ViewStore, delta: str, first:
         f"WINDOW w AS (PARTITION BY {by} ORDER BY _cn ROWS UNBOUNDED PRECEDING)"
     )
     rows = visible_struct(shape.definition, shape.types, f"({states})")
-    steps = f"SELECT _cn, _row, LAG(_row) OVER (PARTITION BY {by} ORDER BY _cn) AS _before FROM ({rows})"
+    steps = "SELECT _cn, _row, "
+        f"LAG(_row) OVER (PARTITION BY {by} ORDER BY _cn) AS _before FROM ({rows})"
     return (
         "SELECT _cn, SUM(IF(_row IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS added, "
         "SUM(IF(_before IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS removed "

@@ -4,8 +4,9 @@ The view delta holds, for every cn that changed the view, the change (`engine.st
 columns). Its writes are named by the last cn they cover, so a delta that was committed but not
 published before a crash is found and adopted, never computed twice.
 
-The base is a plain table of the view's visible rows at one cn, one row per copy; an aggregate view's
-base carries its state columns last. Its files lie in folders `_bucket={B}-{b}`: rows with hash b of B.
+The base is a plain table of the view's visible rows at one cn, one row per copy; an aggregate
+view's base carries its state columns last. Its files lie in folders `_bucket={B}-{b}`: rows with
+hash b of B.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Shape:
 
     @property
     def visible(self) -> list[tuple[str, str]]:
+        """What a reader of the view sees."""
         return list(self.types.outputs)
 
     @property
@@ -47,10 +49,12 @@ class Shape:
 
     @property
     def base(self) -> list[tuple[str, str]]:
+        """Columns of the base."""
         return self.visible + self.states
 
     @property
     def delta(self) -> list[tuple[str, str]]:
+        """Columns of the view delta."""
         assert self.definition is not None
         return delta_columns(self.definition, self.types)
 
@@ -99,7 +103,7 @@ class ViewStore:
         return version
 
     def write_base(self, rows: DataFrame, cn: int, removes: list[str]) -> Base:
-        """Make `rows` (base columns and `_bucket`) the base at cn, instead of the files `removes`."""
+        """Make `rows` (base columns and `_bucket`) the base at cn, in place of `removes`."""
         if not self.base.done(BASE, cn):
             folder = self.base.clear_folder(BASE, cn)
             rows.write.mode("overwrite").partitionBy("_bucket").parquet(str(folder))
