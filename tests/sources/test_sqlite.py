@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections import Counter
 from datetime import date, datetime
@@ -128,11 +129,20 @@ def test_a_declared_type_without_an_exact_spark_type_is_left_out(
 
 
 SHAPES = {
-    "rowid alias and two unique keys": "a INTEGER PRIMARY KEY, b TEXT UNIQUE, c INTEGER, d INTEGER, UNIQUE (c, d)",
+    "rowid alias and two unique keys": (
+        "a INTEGER PRIMARY KEY, b TEXT UNIQUE, c INTEGER, d INTEGER, UNIQUE (c, d)"
+    ),
     "no primary key": "a INTEGER, b TEXT UNIQUE, c INTEGER, d INTEGER",
-    "without rowid": "a INTEGER, b TEXT COLLATE NOCASE, c INTEGER UNIQUE, d INTEGER, PRIMARY KEY (b, a)",
-    "replace by itself": "a INTEGER PRIMARY KEY ON CONFLICT REPLACE, b TEXT UNIQUE ON CONFLICT IGNORE, c INTEGER, d INTEGER",
-    "default for null": "a INTEGER PRIMARY KEY, b TEXT NOT NULL DEFAULT 'x' UNIQUE, c INTEGER, d INTEGER",
+    "without rowid": (
+        "a INTEGER, b TEXT COLLATE NOCASE, c INTEGER UNIQUE, d INTEGER, PRIMARY KEY (b, a)"
+    ),
+    "replace by itself": (
+        "a INTEGER PRIMARY KEY ON CONFLICT REPLACE, b TEXT UNIQUE ON CONFLICT IGNORE,"
+        " c INTEGER, d INTEGER"
+    ),
+    "default for null": (
+        "a INTEGER PRIMARY KEY, b TEXT NOT NULL DEFAULT 'x' UNIQUE, c INTEGER, d INTEGER"
+    ),
     "hidden rowid": "a INTEGER, b TEXT COLLATE NOCASE UNIQUE, c INTEGER, d INTEGER, rowid TEXT",
 }
 
@@ -165,10 +175,8 @@ histories = st.lists(st.one_of(inserts, inserts, updates, upserts, deletes, mood
 
 
 def changed(writer: sqlite3.Connection, statement: str, values: tuple[Any, ...]) -> None:
-    try:
+    with contextlib.suppress(sqlite3.IntegrityError):
         writer.execute(statement, values)
-    except sqlite3.IntegrityError:
-        pass
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -223,7 +231,8 @@ def test_a_cascade_is_seen(sqlite: SqliteWorld) -> None:
 
 def test_generated_columns_and_strict_tables_are_captured(sqlite: SqliteWorld) -> None:
     sqlite.writer().execute(
-        "CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER AS (a * 2) STORED, c TEXT AS ('n' || a)) STRICT"
+        "CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER AS (a * 2) STORED,"
+        " c TEXT AS ('n' || a)) STRICT"
     )
     watch = sqlite.watch("t")
     writer = sqlite.writer()
@@ -327,7 +336,8 @@ def test_an_open_chunk_does_not_hold_writers_up(
     watch = sqlite.watch("t")
     writer = sqlite.writer()
     writer.execute(
-        "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT i FROM n"
+        "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+        " WHERE i < 10000) SELECT i FROM n"
     )
     first = watch.take()
     assert first.open

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+_LOGGERS_OF_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @contextmanager
@@ -15,4 +18,13 @@ def opened(project: Path) -> Iterator[Any]:
     import steadyview
 
     with steadyview.open(project) as warehouse:
+        _keep_errors_from_being_told_twice()
         yield warehouse
+
+
+def _keep_errors_from_being_told_twice() -> None:
+    """PySpark logs, as a page of JSON, every error that it raises; we report what it raises."""
+    from pyspark.logger import PySparkLogger
+
+    for name in _LOGGERS_OF_ERRORS:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)

@@ -27,8 +27,9 @@ from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPositi
 class Read:
     """A question to a source: some columns of one relation, whole or by values of one column.
 
-    `columns` (at least one) and `key` are column numbers. With `key`, `values` (an Arrow array of the key column's
-    own Arrow type, distinct, without NULLs) are looked up; the answer may hold more rows, never less.
+    `columns` (at least one) and `key` are column numbers. With `key`, `values` (an Arrow array of
+    the key column's own Arrow type, distinct, without NULLs) are looked up; the answer may hold
+    more rows, never less.
     """
 
     relation: RelationSchema
@@ -45,7 +46,7 @@ class ReadTask(Protocol):
         """True: only this process can carry it out. False: it is picklable and any process can."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, columns named `c{number}` in ascending number order, in batches of bounded size.
+        """The rows in batches of bounded size, columns `c{number}` in ascending number order.
 
         Raises ColumnLost for a value that cannot be kept exactly.
         """
@@ -62,7 +63,7 @@ class Snapshot(Protocol):
         """Whether this state shows the transaction. Exact for every delivered transaction."""
 
     def tasks(self, read: Read, parallelism: int = 1) -> Sequence[ReadTask]:
-        """The read, cut into at most `parallelism` disjoint tasks (fewer where cutting is not exact)."""
+        """The read as at most `parallelism` disjoint tasks (fewer where cutting is not exact)."""
 
     def close(self) -> None:
         """Give the snapshot back; safe to call twice."""
@@ -92,7 +93,7 @@ class Source(Protocol):
     family: str
 
     def schemas(self) -> Sequence[RelationSchema]:
-        """The watched relations as they are now; SourceRefused if a table or a type cannot be watched."""
+        """The watched relations as they are now; SourceRefused if one cannot be watched."""
 
     def unsupported(self) -> Mapping[RelationName, Mapping[str, str]]:
         """Columns of the watched relations that cannot be watched, by name, with the reason.
@@ -101,7 +102,7 @@ class Source(Protocol):
         """
 
     def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:
-        """Set up whatever capture still lacks (slot, publication, triggers); what was done, for people.
+        """Set up what capture still lacks (slot, publication, triggers); what was done, for people.
 
         Idempotent. Raises SourceRefused with the exact command where we must not or cannot.
         """

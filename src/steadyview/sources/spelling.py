@@ -1,4 +1,4 @@
-"""How a person writes a table's name in steadyview.toml: dotted parts, each plain or in double quotes."""
+"""How steadyview.toml writes a table's name: dotted parts, each plain or in double quotes."""
 
 from __future__ import annotations
 

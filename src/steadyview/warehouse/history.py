@@ -69,8 +69,8 @@ def _aggregate_changes(spark: SparkSession, store: ViewStore, delta: str, first:
         f"WINDOW w AS (PARTITION BY {by} ORDER BY _cn ROWS UNBOUNDED PRECEDING)"
     )
     rows = visible_struct(shape.definition, shape.types, f"({states})")
-    steps = "SELECT _cn, _row, "
-        f"LAG(_row) OVER (PARTITION BY {by} ORDER BY _cn) AS _before FROM ({rows})"
+    before = f"LAG(_row) OVER (PARTITION BY {by} ORDER BY _cn) AS _before"
+    steps = f"SELECT _cn, _row, {before} FROM ({rows})"
     return (
         "SELECT _cn, SUM(IF(_row IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS added, "
         "SUM(IF(_before IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS removed "

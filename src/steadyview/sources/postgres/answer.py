@@ -1,7 +1,7 @@
 """Rows of an answer: COPY to CSV, parsed by Arrow in blocks of whole rows.
 
-COPY uses each type's output function, as the change stream does; `types.convert` reads both.
-A CSV field that is empty is NULL, one that is "" is the empty text (the options below keep that apart).
+COPY uses each type's output function, as the change stream does; `types.convert` reads both. A CSV
+field that is empty is NULL, one that is "" is the empty text (the options below keep that apart).
 """
 
 from __future__ import annotations

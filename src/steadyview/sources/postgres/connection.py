@@ -1,7 +1,7 @@
-"""Connections to one PostgreSQL database: pinned sessions, a small pool, and errors without secrets.
+"""Connections to one PostgreSQL database: pinned sessions, a small pool, errors without secrets.
 
-Claim: every session renders values the same way (`SESSION`), sees every row or fails (`row_security`),
-and is never cut off by a time limit meant for people's sessions.
+Claim: every session renders values the same way (`SESSION`), sees every row or fails
+(`row_security`), and is never cut off by a time limit meant for people's sessions.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Address:
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn the driver's errors into ours: unavailable if a later call may succeed, else refused."""
+        """Turn the driver's errors into ours: unavailable if trying again helps, else refused."""
         try:
             yield
         except psycopg.Error as error:

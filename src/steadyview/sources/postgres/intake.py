@@ -1,11 +1,11 @@
 """From replication messages to chunks: transactions counted, rows typed, losses named.
 
-Invariant: between two calls of `chunk`, `ended` are the transactions whose commit was taken since, and
-every row message taken since is held exactly once. A transaction gets a number only if it changed a
-watched relation (TRUNCATE included).
+Invariant: between two calls of `chunk`, `ended` are the transactions whose commit was taken since,
+and every row message taken since is held exactly once. A transaction gets a number only if it
+changed a watched relation (TRUNCATE included).
 
-A loss is told once per column and session: the values of that column are NULL from there on. Losing a
-whole relation is losing each of its columns.
+A loss is told once per column and session: the values of that column are NULL from there on. Losing
+a whole relation is losing each of its columns.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class Intake:
             self._take_other(chr(kind), bytes(data))
 
     def keepalive(self, end: Lsn) -> None:
-        """Everything before `end` has been sent; it moves the position unless a transaction is open."""
+        """Everything before `end` has been sent: the position, unless a transaction is open."""
         if not self.open and self.position <= end:
             self.position = end
 
     def lose_relation(self, relation: RelationSchema, reason: str) -> None:
-        """Outside any transaction: the relation's changes are not all in the stream from here on."""
+        """Outside any transaction: from here on the stream lacks changes of the relation."""
         if all((relation.name, c.name) in self._gone for c in relation.columns):
             return
         self._lose(relation, reason)

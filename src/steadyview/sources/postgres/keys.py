@@ -1,7 +1,7 @@
 """Lookup values as one array literal: quoted as a whole, never concatenated into the statement.
 
-A value that cannot be a value of the column's type matches no row, so it is left out beforehand; the
-server never sees it. What remains finds at least every row that Spark's `=` would find.
+A value that cannot be a value of the column's type matches no row, so it is left out beforehand;
+the server never sees it. What remains finds at least every row that Spark's `=` would find.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def key_condition(column: Column, values: pa.Array | None) -> sql.Composed:
 def _array(values: pa.Array, kept: PgType) -> str:
     """PostgreSQL's text form of an array.
 
-    >>> _array(pa.array(['a"b', 'x']), PgType("STRING", "text", "text"))
-    '{"a\\\\"b","x"}'
+    >>> _array(pa.array(["a b", "x"]), PgType("STRING", "text", "text"))
+    '{"a b","x"}'
     """
     texts = _texts(_possible(values, kept), kept)
     return "{" + ",".join(texts.to_pylist()) + "}"

@@ -1,8 +1,8 @@
 """The change stream of a PostgreSQL source.
 
 Chunks are cut when the stream pauses between transactions, when 16 MB of messages are held, or when
-the intake has been busy for a fifth of a second. A position that moved without any watched change is
-told at most once a second, except when a snapshot's marker moved it: then at once.
+the intake has been busy for a fifth of a second. A position that moved without any watched change
+is told at most once a second, except when a snapshot's marker moved it: then at once.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
 """Decoder of pgoutput (protocol version 1): whole columns at a time, no Python object per value.
 
-A chunk's row messages of one relation and one layout are laid side by side in one buffer. All rows are
-walked together, column by column: with `at` the vector of the rows' read positions,
+A chunk's row messages of one relation and one layout are laid side by side in one buffer. All rows
+are walked together, column by column: with `at` the vector of the rows' read positions,
 
     kind  = buffer[at]                       n NULL, u unchanged TOAST, t text
     length= big-endian int32 at  at + 1      if kind is t
     at   += 1  or  5 + length
 
-Assumes: REPLICA IDENTITY FULL, so an update carries its whole old row, and an unchanged TOAST value is
-found there. Every message is prefixed by the 25 bytes of XLogData.
-Invariant: rows come out in stream order; an update is its old row (-1) directly before its new row (+1).
+Assumes: REPLICA IDENTITY FULL, so an update carries its whole old row, and an unchanged TOAST value
+is found there. Every message is prefixed by the 25 bytes of XLogData.
+Invariant: rows come out in stream order; an update is its old row (-1) directly before its new row
+(+1).
 """
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -111,14 +113,15 @@ class RowMessages:
 
     def tags(self) -> tuple[Ints, Ints]:
         """The seq and the xid of each message."""
-        runs = np.diff(np.array([*self._firsts, len(self.messages)], dtype=np.int64))
+        bounds = np.array([*self._firsts, len(self.messages)], dtype=np.int64)
+        runs = bounds[1:] - bounds[:-1]
         seqs = np.repeat(np.array(self._seqs, dtype=np.int64), runs)
         return seqs, np.repeat(np.array(self._xids, dtype=np.int64), runs)
 
 
 @dataclass(frozen=True)
 class DecodedRows:
-    """Row images: per wanted column its texts (NULL where the value is), and the tags of each row."""
+    """Row images: the texts of each wanted column, and the tags of each row."""
 
     texts: list[pa.Array]
     counts: npt.NDArray[np.int32]
@@ -136,7 +139,7 @@ class _Span:
 
 
 def decode(rows: RowMessages, columns: int, wanted: list[int]) -> DecodedRows:
-    """All row images of the messages, in order. `wanted` are places among the layout's `columns`."""
+    """All row images, in order. `wanted` are places among the layout's `columns`."""
     raw = b"".join((*rows.messages, b"\0" * 8))
     buffer = np.frombuffer(raw, dtype=np.uint8)
     sizes = np.fromiter(map(len, rows.messages), dtype=np.int64, count=len(rows.messages))
@@ -167,7 +170,7 @@ class _Order:
     second: Ints
     updated: Ints
 
-    def scatter(self, first: npt.NDArray, second: npt.NDArray) -> npt.NDArray:
+    def scatter(self, first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
         out = np.empty(len(first) + len(second), dtype=first.dtype)
         out[self.first] = first
         out[self.second] = second
@@ -187,7 +190,7 @@ class _Order:
 def _walk(
     raw: bytes, buffer: npt.NDArray[np.uint8], at: Ints, columns: int, wanted: list[int]
 ) -> tuple[list[_Span], Ints]:
-    """Step over one tuple of every row; the spans of the wanted columns, and where each row got to."""
+    """Step over one tuple of every row: the wanted columns' spans, and where each row got to."""
     ints = np.ndarray((len(raw) - 3,), dtype=">i4", buffer=raw, strides=(1,))
     spans: dict[int, _Span] = {}
     keep = set(wanted)

@@ -35,7 +35,8 @@ class ReplicationStream:
 
     def _start(self, slot: str, publication: str, start: Lsn) -> None:
         statement = sql.SQL(
-            "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', publication_names {}, messages 'true')"
+            "START_REPLICATION SLOT {} LOGICAL {}"
+            " (proto_version '1', publication_names {}, messages 'true')"
         ).format(
             sql.Identifier(slot),
             sql.SQL(str(start)),

@@ -1,7 +1,7 @@
 """Watched relations as PostgreSQL's catalog describes them, and what stands in the way of watching.
 
-A column's `source_type` is `format_type` under search_path pg_catalog, so that user types are always
-qualified; enums and domains say what they are ("enum public.mood").
+A column's `source_type` is `format_type` under search_path pg_catalog, so that user types are
+always qualified; enums and domains say what they are ("enum public.mood").
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from steadyview.sources.spelling import parts
 _GENERATED_PUBLISHED_FROM = 180000
 
 SOURCE_TYPE = """CASE t.typtype WHEN 'e' THEN 'enum ' || tn.nspname || '.' || t.typname
-    WHEN 'd' THEN 'domain ' || tn.nspname || '.' || t.typname ELSE format_type(t.oid, {typmod}) END"""
+    WHEN 'd' THEN 'domain ' || tn.nspname || '.' || t.typname
+    ELSE format_type(t.oid, {typmod}) END"""
 
 _TABLES = """
 SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.relreplident::text,
@@ -30,7 +31,8 @@ JOIN unnest(%s::text[], %s::text[]) AS w(s, t) ON n.nspname = w.s AND c.relname 
 _COLUMNS = f"""
 SELECT a.attrelid, a.attname, {SOURCE_TYPE.format(typmod="a.atttypmod")}, a.attgenerated::text,
        coalesce(l.collisdeterministic, true)
-FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnamespace
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+JOIN pg_namespace tn ON tn.oid = t.typnamespace
 LEFT JOIN pg_collation l ON l.oid = a.attcollation
 WHERE a.attrelid = ANY(%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum"""
@@ -41,7 +43,8 @@ SELECT i.indrelid, i.indisprimary,
              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n
              WHERE k.o <= i.indnkeyatts ORDER BY k.o), (i.indkey::int2[])[0] <> 0
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
-WHERE i.indrelid = ANY(%s::oid[]) AND i.indisvalid AND i.indpred IS NULL AND m.amname IN ('btree', 'hash')
+WHERE i.indrelid = ANY(%s::oid[]) AND i.indisvalid AND i.indpred IS NULL
+  AND m.amname IN ('btree', 'hash')
 ORDER BY i.indexrelid"""
 
 _KINDS = {
@@ -114,7 +117,7 @@ def existing(connection: psycopg.Connection, paths: Sequence[tuple[str, str]]) -
 def column_types(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int, dict[str, str]]:
     """The present columns of relations: oid -> column -> source type."""
     rows = connection.execute(_COLUMNS, [list(oids)]).fetchall()
-    return {oid: {r[0]: r[1] for r in of} for oid, of in _by_oid(rows).items()}
+    return {oid: {str(r[0]): str(r[1]) for r in of} for oid, of in _by_oid(rows).items()}
 
 
 def _by_oid(rows: Iterable[Sequence[object]]) -> dict[int, list[tuple[object, ...]]]:

@@ -109,7 +109,9 @@ class PostgresSnapshot:
         )
         part = AnswerPart(relation, tuple(columns))
         if read.key is not None:
-            conditions = [key_condition(relation.columns[read.key], read.values)]
+            conditions: list[sql.Composable] = [
+                key_condition(relation.columns[read.key], read.values)
+            ]
         else:
             conditions = self._ranges(relation, parallelism)
         statements = [sql.SQL("{} WHERE {}").format(base, c) for c in conditions]
@@ -207,7 +209,7 @@ def import_snapshot(connection: psycopg.Connection, export: str) -> None:
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """Part of a read; picklable. In the snapshot's own process it borrows the snapshot's sessions."""
+    """Part of a read; picklable. In its snapshot's process it borrows the snapshot's sessions."""
 
     address: Address = field(repr=False)
     export: str

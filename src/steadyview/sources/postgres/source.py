@@ -1,4 +1,4 @@
-"""A PostgreSQL database as a source: logical decoding for changes, exported snapshots for answers."""
+"""A PostgreSQL database as a source: changes by logical decoding, answers by exported snapshots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from psycopg import sql
 
 from steadyview.changes import RelationName, RelationSchema, StreamPosition
 from steadyview.errors import ChangesLost, ConfigError, SourceRefused, SourceUnavailable
-from steadyview.sources.postgres import schema, slot
+from steadyview.sources.postgres import publication, schema, slot
 from steadyview.sources.postgres.connection import Address, Pool
 from steadyview.sources.postgres.intake import MARKER, Intake
 from steadyview.sources.postgres.monitor import PostgresMonitor
@@ -58,14 +58,17 @@ class PostgresSource:
         with self._pool.session() as connection:
             slot.check_server(connection, self.name)
             _check_identity(self.name, schema.read_tables(connection, self.name, paths))
-            done = slot.prepare_publication(connection, self.name, self.slot, paths)
+            slot.check_ownership(connection, self.name, self.slot)
+            # The publication first: the slot's stream begins when it is made.
+            done = publication.prepare_publication(connection, self.name, self.slot, paths)
             return done + slot.prepare_slot(connection, self.name, self.slot)
 
     def remove(self) -> list[str]:
         """Drop slot and publication."""
         self._broken.clear()
         with self._pool.session() as connection:
-            return slot.remove(connection, self.name, self.slot)
+            done = slot.remove_slot(connection, self.name, self.slot)
+            return done + publication.remove_publication(connection, self.name, self.slot)
 
     def position(self, text: str) -> Lsn:
         """Read back what `str(position)` wrote."""
@@ -151,7 +154,7 @@ class PostgresSource:
     def _note_broken(
         self, connection: psycopg.Connection, paths: Sequence[tuple[str, str]]
     ) -> None:
-        for path, reason in slot.broken_memberships(connection, self.slot, paths).items():
+        for path, reason in publication.broken_memberships(connection, self.slot, paths).items():
             self._broken.setdefault(RelationName(self.name, path), reason)
 
     def _broken_of(self, relations: Sequence[RelationSchema]) -> dict[RelationSchema, str]:
@@ -181,7 +184,7 @@ class PostgresSource:
             raise self._changes_lost(position, f"the server's log ends at {row[0]}, before it")
         if found.active:
             raise SourceUnavailable(
-                f'replication slot "{self.slot}" of source "{self.name}" is being read by another process',
+                f'replication slot "{self.slot}" of source "{self.name}" is being read',
                 hint="stop the other process, or wait until the server has noticed its end",
             )
 

@@ -1,9 +1,10 @@
 """PostgreSQL's types: which Spark type holds every value exactly, and how text becomes Arrow.
 
-Claim: the change stream and the answers both carry the type's own output text under the same session
-settings (`connection.SESSION`), and both go through `convert`; so a value is the same in both, or is
-refused in both. docs/types.md is the table for people.
-Not promised: values outside Spark's range (BC, infinity, NaN of numeric); `convert` raises for them.
+Claim: the change stream and the answers both carry the type's own output text under the same
+session settings (`connection.SESSION`), and both go through `convert`; so a value is the same in
+both, or is refused in both. docs/types.md is the table for people.
+Not promised: values outside Spark's range (BC, infinity, NaN of numeric); `convert` raises for
+them.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class PgType:
     """How one PostgreSQL type is kept.
 
     `family` names the types whose texts mean the same (varchar and text do); a column whose type
-    changes within one PgType is not retyped. `element` is the type of the lookup array, or None where
-    PostgreSQL's equality may miss rows that Spark's `=` finds.
+    changes within one PgType is not retyped. `element` is the type of the lookup array, or None
+    where PostgreSQL's equality may miss rows that Spark's `=` finds.
     """
 
     spark: str
@@ -83,7 +84,9 @@ def pg_type(source_type: str) -> PgType | str:
 
 def _decimal(source_type: str, precision: int, scale: int) -> PgType | str:
     if not 0 <= scale <= precision <= _MAX_PRECISION:
-        return f'type "{source_type}" does not fit Spark\'s DECIMAL (at most 38 digits, scale 0 to precision)'
+        return (
+            f'type "{source_type}" does not fit Spark\'s DECIMAL (38 digits, scale up to precision)'
+        )
     return PgType(f"DECIMAL({precision},{scale})", "number", "numeric")
 
 
@@ -142,7 +145,7 @@ def _bytes(texts: pa.Array) -> pa.Array:
     for place in (0, 1):
         digits[ends[:-1][valued] + place] = False
     try:
-        raw = binascii.unhexlify(text[digits])
+        raw = binascii.unhexlify(text[digits].tobytes())
     except binascii.Error as error:
         raise NotKept(str(error)) from None
     sizes = np.where(valued, np.diff(ends) - 2, 0) // 2
@@ -161,8 +164,9 @@ def _laid_out(texts: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.ui
 
 
 def _unconstrained(texts: pa.Array) -> pa.Array:
-    """Decimals without a declared scale. Arrow's cast wraps around silently above 2**127, so the
-    digits are checked first; zeros behind the last kept place mean nothing.
+    """Decimals without a declared scale; zeros behind the last kept place mean nothing.
+
+    Arrow's cast wraps around silently above 2**127, so the digits are checked first.
     """
     texts = pc.replace_substring_regex(texts, r"^(-?\d+\.\d{18})0+$", r"\1")
     if not pc.all(pc.match_substring_regex(texts, _KEPT_DECIMAL), min_count=0).as_py():

@@ -34,8 +34,8 @@ class DatabaseFile:
     def connect(self, busy_seconds: float = _BUSY_SECONDS) -> sqlite3.Connection:
         """A connection in autocommit mode; it never creates the file.
 
-        Bytes that are not UTF-8 come as lone surrogates, which no Arrow text accepts: such a value is
-        found and named, instead of failing the whole read.
+        Bytes that are not UTF-8 come as lone surrogates, which no Arrow text accepts: such a value
+        is found and named, instead of failing the whole read.
         """
         if not self.path.is_file():
             raise SourceRefused(f'file of source "{self.source}" does not exist: "{self.path}"')

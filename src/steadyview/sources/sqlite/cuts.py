@@ -1,8 +1,8 @@
 """Where snapshots were taken: the places at which the monitor must end a transaction.
 
 SQLite's log does not show where transactions end; a poll takes everything committed since the last
-one as one transaction. A snapshot taken between two polls would then show half of it. So snapshot and
-poll look at the database under one lock, and the snapshot leaves its log position behind:
+one as one transaction. A snapshot taken between two polls would then show half of it. So snapshot
+and poll look at the database under one lock, and the snapshot leaves its log position behind:
 
     snapshot:  lock { begin read;  note max(log) }         poll:  lock { begin read;  take notes }
 
@@ -29,7 +29,7 @@ class Cuts:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[sqlite3.Connection]:
-        """The lock; its connection reads and writes the notes, which are kept when the block ends well."""
+        """The lock, as a connection to the notes; they are kept if the block ends well."""
         connection = self._open()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -65,7 +65,7 @@ class Cuts:
         self.path.unlink(missing_ok=True)
 
     def _open(self) -> sqlite3.Connection:
-        # Lost with the machine's power at worst, and then no snapshot is left that a note could serve.
+        # At worst lost with the machine's power: then no snapshot is left that a note could serve.
         connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
         connection.execute("PRAGMA synchronous = OFF")
         return connection

@@ -1,16 +1,16 @@
 """The log in the source's own file: row images, which relations are logged, and what is pruned.
 
     _steadyview_log         seq, relation, count (+1 or -1), v0, v1, ...
-    _steadyview_relations   number, table, logged columns, unique keys, and why it is broken (if it is)
-    _steadyview_meta        log (tells logs apart), pruned (the last seq that was deleted), journal (before us)
+    _steadyview_relations   number, table, logged columns, unique keys, why it is broken if it is
+    _steadyview_meta        log (tells logs apart), pruned (last seq deleted), journal (before us)
 
-Writers of a SQLite file are serial, so seq order is commit order, and what a read transaction sees is
-exactly the rows up to its largest seq. Seq is the rowid, the largest one plus one; pruning keeps the
-last row, so no seq is given twice. (AUTOINCREMENT would not do: a statement that fails half way under
-OR FAIL keeps its rows and forgets the counter.)
+Writers of a SQLite file are serial, so seq order is commit order, and what a read transaction sees
+is exactly the rows up to its largest seq. Seq is the rowid, the largest one plus one; pruning keeps
+the last row, so no seq is given twice. (AUTOINCREMENT would not do: a statement that fails half way
+under OR FAIL keeps its rows and forgets the counter.)
 
-A relation is *broken* when changes may have gone unlogged: its triggers vanished (the table was made
-anew), or it got a unique key they do not know. It stays broken until the source is removed.
+A relation is *broken* when changes may have gone unlogged: its triggers vanished (the table was
+made anew), or it got a unique key they do not know. It stays broken until the source is removed.
 """
 
 from __future__ import annotations
@@ -60,11 +60,13 @@ def create(connection: sqlite3.Connection, journal: str) -> None:
     """An empty log, told apart from earlier ones by the time of its creation."""
     connection.execute(f"CREATE TABLE {LOG} (seq INTEGER PRIMARY KEY, relation, count, v0)")
     connection.execute(
-        f"CREATE TABLE {_RELATIONS} (number INTEGER PRIMARY KEY, name TEXT, columns TEXT, keys TEXT, broken TEXT)"
+        f"CREATE TABLE {_RELATIONS}"
+        " (number INTEGER PRIMARY KEY, name TEXT, columns TEXT, keys TEXT, broken TEXT)"
     )
     connection.execute(f"CREATE TABLE {_META} (log INTEGER, pruned INTEGER, journal TEXT)")
     connection.execute(
-        f"INSERT INTO {_META} VALUES (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), 0, ?)",
+        f"INSERT INTO {_META} VALUES"
+        " (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), 0, ?)",
         [journal],
     )
 
@@ -168,8 +170,9 @@ def drop(connection: sqlite3.Connection) -> str:
 
 
 def prune(connection: sqlite3.Connection, until: int) -> None:
-    """Delete rows up to `until`, but for the very last; in short transactions, so that writers can
-    come between.
+    """Delete rows up to `until`, but for the very last one.
+
+    In short transactions, so that writers can come between.
     """
     numbers = [r[0] for r in connection.execute(f"SELECT number FROM {_RELATIONS}")]
     done = pruned(connection)
@@ -194,4 +197,6 @@ def _write_keys(keys: Sequence[UniqueKey]) -> str:
 
 
 def _read_keys(text: str) -> tuple[UniqueKey, ...]:
-    return tuple(UniqueKey(tuple(c), tuple(l)) for c, l in json.loads(text))
+    return tuple(
+        UniqueKey(tuple(columns), tuple(collations)) for columns, collations in json.loads(text)
+    )

@@ -20,6 +20,7 @@ from steadyview.sources.sqlite.cuts import Cuts
 from steadyview.sources.sqlite.drift import lost_columns
 from steadyview.sources.sqlite.intake import Intake
 from steadyview.sources.sqlite.position import LogPosition
+from steadyview.sources.sqlite.triggers import LOG
 
 CHUNK_BYTES = 16 << 20
 _LOOK_EVERY = 0.02
@@ -116,7 +117,8 @@ class SqliteMonitor:
         width = intake.width
         values = "".join(f", v{i}" for i in range(width))
         rows = self._connection.execute(
-            f"SELECT seq, relation, count{values} FROM {log.LOG} WHERE seq > ? AND seq <= ? ORDER BY seq",
+            f"SELECT seq, relation, count{values} FROM {LOG}"
+            " WHERE seq > ? AND seq <= ? ORDER BY seq",
             [after, ends[-1]],
         )
         intake.begin(ends)

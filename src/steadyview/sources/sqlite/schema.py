@@ -52,7 +52,8 @@ def find_table(connection: sqlite3.Connection, source: str, spelling: str) -> st
     if len(names) != 1:
         raise SourceRefused(f'table "{spelling}" of source "{source}" is not one plain name')
     row = connection.execute(
-        "SELECT name, type, sql FROM sqlite_master WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')",
+        "SELECT name, type, sql FROM sqlite_master"
+        " WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')",
         [names[0].text],
     ).fetchone()
     if row is None:

@@ -93,11 +93,13 @@ class SqliteSnapshot:
         if read.key is None:
             return statement
         self._set_keys(relation.columns[read.key], read.values)
-        return f"{statement} WHERE {quoted(relation.columns[read.key].name)} IN (SELECT v FROM temp._steadyview_keys)"
+        key = quoted(relation.columns[read.key].name)
+        return f"{statement} WHERE {key} IN (SELECT v FROM temp._steadyview_keys)"
 
     def _set_keys(self, column: Column, values: pa.Array | None) -> None:
-        """The looked-up values as a temporary table: one statement finds each row once, whatever
-        the column's collation.
+        """The looked-up values as a temporary table.
+
+        One statement over it finds each row once, whatever the column's collation.
         """
         if values is None or not column.keyable:
             raise ValueError(f'column "{column.name}" is not keyable, or no values were given')
@@ -147,7 +149,8 @@ def _bad_value(
     keys = [relation.number(k) for k in relation.key]
     where = ""
     if keys and all(k in value for k in keys):
-        where = f" in the row with ({', '.join(relation.key)}) = ({', '.join(str(value[k]) for k in keys)})"
+        values = ", ".join(str(value[k]) for k in keys)
+        where = f" in the row with ({', '.join(relation.key)}) = ({values})"
     return _lost(
         relation,
         column,

@@ -1,14 +1,15 @@
 """The triggers that write every row image of a table into the log.
 
-SQLite does not fire DELETE triggers for rows that REPLACE removes (unless the writer's connection has
-recursive_triggers on, which we cannot know). So:
+SQLite does not fire DELETE triggers for rows that REPLACE removes (unless the writer's connection
+has recursive_triggers on, which we cannot know). So:
 
     before insert/update   rows that share a unique key with the new row are noted as *displaced*
     after insert/update    noted rows that are gone now were replaced: log them as -1
     after delete           the row is logged as -1 and its note dropped, so it is never logged twice
 
-Invariant: a note equals its row's present content, or its row was removed by REPLACE in the statement
-under way. Notes of committed transactions mean nothing; they are dropped when they become many.
+Invariant: a note equals its row's present content, or its row was removed by REPLACE in the
+statement under way. Notes of committed transactions mean nothing; they are dropped when they become
+many.
 Not promised: a REPLACE whose own BEFORE trigger inserts into the same table after more than
 `_MANY_NOTES` ignored inserts in one transaction; changes by connections with triggers switched off.
 """
@@ -44,7 +45,7 @@ def create_statements(number: int, table: Table, columns: Sequence[str | None]) 
 
 
 class _Writer:
-    """Writes the SQL for one table. In it, `t` is a row of the table, and notes have k{i} and v{i}."""
+    """Writes the SQL for one table. In it, `t` is a row of the table; notes have k{i} and v{i}."""
 
     def __init__(self, number: int, table: Table, columns: Sequence[str | None]) -> None:
         self.number = number
@@ -88,15 +89,16 @@ class _Writer:
         return f"WHEN EXISTS (SELECT 1 FROM {self.target} AS t WHERE ({condition}){besides}) "
 
     def _note(self, condition: str) -> list[str]:
-        """Note the rows in conflict, afresh. No statement here can itself run into a conflict: the
-        writer's OR clause would rule inside the trigger as well.
+        """Note the rows in conflict, afresh.
+
+        No statement here can itself run into a conflict: the writer's OR clause would rule it.
         """
         found = f"FROM {self.target} AS t WHERE {condition}"
         identity = ", ".join(f"t.{quoted(c)}" for c in self.table.identity)
-        row = self._row("t")
+        row, keys = self._row("t"), ", ".join(self.keys)
         return [
             f"DELETE FROM {self.notes} WHERE (SELECT count(*) FROM {self.notes}) > {_MANY_NOTES}",
-            f"DELETE FROM {self.notes} WHERE ({', '.join(self.keys)}) IN (SELECT {identity} {found})",
+            f"DELETE FROM {self.notes} WHERE ({keys}) IN (SELECT {identity} {found})",
             f"INSERT INTO {self.notes} SELECT {identity}, {row} {found}",
         ]
 

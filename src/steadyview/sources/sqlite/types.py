@@ -1,7 +1,7 @@
 """SQLite's declared types: which Spark type holds every value exactly, and when a value is refused.
 
-SQLite lets any column hold any value. A value whose storage class is not the declared type's is never
-converted: it is refused by name. docs/types.md is the table for people.
+SQLite lets any column hold any value. A value whose storage class is not the declared type's is
+never converted: it is refused by name. docs/types.md is the table for people.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NotKept(ValueError):
 
 @dataclass(frozen=True)
 class SqliteType:
-    """How a declared type is kept. `stored`: the Python types of the storage classes it may hold."""
+    """How a declared type is kept. `stored`: Python's types for the storage classes it may hold."""
 
     spark: str
     stored: frozenset[type]
@@ -68,8 +68,9 @@ def _decimals(values: Values, kind: pa.DataType) -> pa.Array:
 
 
 def _number_text(value: Any, whole: int, places: int) -> str:
-    """The digits of a number. Arrow's cast wraps around silently above 2**127, so they are counted
-    here.
+    """The digits of a number.
+
+    Arrow's cast wraps around silently above 2**127, so they are counted here.
     """
     text = value if isinstance(value, str) else repr(value)
     if isinstance(value, float):
