@@ -1,0 +1,190 @@
+"""The commands on the starter project, one after another as a person would run them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from typer.testing import CliRunner
+
+from steadyview.cli.app import app
+
+runner = CliRunner()
+REVENUE = "SELECT region, revenue_cents FROM revenue_by_region ORDER BY region"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """A starter project, run once."""
+    folder = tmp_path_factory.mktemp("projects") / "my shop"
+    assert runner.invoke(app, ["init", str(folder)]).exit_code == 0
+    succeed(folder, "run", "--once")
+    return folder
+
+
+def invoke(folder, *arguments: str):
+    return runner.invoke(app, [*arguments, "--project", str(folder)])
+
+
+def succeed(folder, *arguments: str) -> str:
+    result = invoke(folder, *arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refused(folder, *arguments: str) -> dict:
+    result = invoke(folder, *arguments, "--json")
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return json.loads(result.stderr)["error"]
+
+
+def newest_cn(folder) -> int:
+    return json.loads(succeed(folder, "status", "--json"))["cn"]
+
+
+def revenue(folder, *arguments: str) -> list[dict]:
+    return json.loads(succeed(folder, "query", REVENUE, "--json", *arguments))
+
+
+def test_check_finds_every_starter_view_incremental(shop):
+    checks = json.loads(succeed(shop, "check", "--json"))
+    assert {c["name"]: c["verdict"] for c in checks} == {
+        "order_details": "incremental",
+        "revenue_by_region": "incremental",
+    }
+
+
+def test_explain_names_the_relations(shop):
+    text = succeed(shop, "explain", "revenue_by_region")
+    for relation in ("sales.orders", "sales.order_lines", "crm.customers"):
+        assert relation in text
+    json.loads(succeed(shop, "explain", "revenue_by_region", "--json"))
+
+
+def test_explain_of_an_unknown_view_is_a_definite_error(shop):
+    assert '"nothing"' in refused(shop, "explain", "nothing")["message"]
+
+
+def test_status_shows_every_source_and_view(shop):
+    text = succeed(shop, "status")
+    for name in ("sales", "crm", "revenue_by_region", "order_details"):
+        assert name in text
+    status = json.loads(succeed(shop, "status", "--json"))
+    assert {view["cn"] for view in status["views"]} == {status["cn"]}
+
+
+def test_query_prints_rows_and_the_commit_they_are_of(shop):
+    text = succeed(shop, "query", REVENUE)
+    assert "north" in text
+    assert f"as of cn {newest_cn(shop)}, " in text
+
+
+def test_query_as_json_is_an_array_and_the_commit_is_on_stderr(shop):
+    result = invoke(shop, "query", REVENUE, "--format", "json")
+    assert {"region": "north", "revenue_cents": 7770} in json.loads(result.stdout)
+    assert "as of cn" in result.stderr
+
+
+def test_query_as_csv_is_read_back_by_a_csv_reader(shop):
+    text = succeed(shop, "query", REVENUE, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert {"region": "north", "revenue_cents": "7770"} in rows
+
+
+def test_query_of_no_rows_is_an_empty_array(shop):
+    sql = "SELECT region FROM revenue_by_region WHERE region = 'nowhere'"
+    assert json.loads(succeed(shop, "query", sql, "--json")) == []
+
+
+def test_two_columns_of_one_name_are_refused_as_json(shop):
+    sql = "SELECT region AS a, region AS a FROM revenue_by_region"
+    assert "same name" in refused(shop, "query", sql)["message"]
+
+
+@pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nothing FROM revenue_by_region"])
+def test_a_wrong_query_is_a_definite_error(shop, sql):
+    refused(shop, "query", sql)
+
+
+def test_verify_finds_quiet_sources_equal_without_compensation(shop):
+    verdicts = json.loads(succeed(shop, "verify", "--json"))
+    assert {v["view"] for v in verdicts} == {"order_details", "revenue_by_region"}
+    assert all(v["equal"] and v["compensated"] == 0 for v in verdicts)
+
+
+def move(folder, customer: int, region: str) -> None:
+    with closing(sqlite3.connect(folder / "crm.db")) as database:
+        database.execute("UPDATE customers SET region = ? WHERE id = ?", (region, customer))
+        database.commit()
+
+
+def test_a_change_is_seen_by_the_next_run_and_the_past_stays(shop):
+    before, rows = newest_cn(shop), revenue(shop)
+    move(shop, 3, "west")
+    summary = json.loads(succeed(shop, "run", "--once", "--json"))
+    assert summary["transactions"] == 1
+    assert summary["cn"] == newest_cn(shop) == before + 1
+    assert revenue(shop) != rows
+    assert revenue(shop, "--at", str(before)) == rows
+    assert all(v["equal"] for v in json.loads(succeed(shop, "verify", "--json")))
+
+
+def test_history_shows_which_transaction_changed_the_view_and_by_how_much(shop):
+    move(shop, 1, "east")
+    succeed(shop, "run", "--once")
+    (newest,) = json.loads(succeed(shop, "history", "order_details", "--limit", "1", "--json"))
+    assert (newest["cn"], newest["source"]) == (newest_cn(shop), "crm")
+    assert (newest["added"], newest["removed"]) == (2, 2)
+    assert str(newest["cn"]) in succeed(shop, "history", "order_details")
+
+
+def test_verify_at_a_past_commit_uses_the_log(shop):
+    before = newest_cn(shop)
+    with closing(sqlite3.connect(shop / "sales.db")) as database:
+        database.execute("UPDATE order_lines SET quantity = quantity + 1")
+        database.commit()
+    succeed(shop, "run", "--once")
+    verdicts = json.loads(succeed(shop, "verify", "--at", str(before), "--json"))
+    assert all(v["equal"] and v["cn"] == before for v in verdicts)
+    assert any(v["compensated"] > 0 for v in verdicts)
+
+
+def test_a_commit_that_never_was_is_refused(shop):
+    assert refused(shop, "query", REVENUE, "--at", "999999")["kind"] == "OutsideRetention"
+
+
+def test_source_list_shows_sources_without_their_settings(shop):
+    sources = json.loads(succeed(shop, "source", "list", "--json"))
+    assert {s["name"] for s in sources} == {"sales", "crm"}
+
+
+def test_a_refused_view_is_told_with_code_and_place_and_stops_no_other(tmp_path):
+    runner.invoke(app, ["init", str(tmp_path / "shop")])
+    file = tmp_path / "shop" / "views" / "latest.sql"
+    file.write_text("SELECT MAX(o.id) AS newest\nFROM sales.orders o")
+    result = invoke(tmp_path / "shop", "check", "--json")
+    assert result.exit_code == 1
+    refused = {c["name"]: c for c in json.loads(result.stdout)}["latest"]
+    assert refused["verdict"] == "refused"
+    assert refused["code"]
+    assert refused["hint"]
+    assert (refused["line"], refused["path"]) == (1, str(file))
+    assert "latest.sql:1:" in invoke(tmp_path / "shop", "check").stdout
+    succeed(tmp_path / "shop", "run", "--once")
+    assert revenue(tmp_path / "shop")
+
+
+def test_removing_a_source_leaves_nothing_behind(tmp_path):
+    folder = tmp_path / "shop"
+    runner.invoke(app, ["init", str(folder)])
+    with closing(sqlite3.connect(folder / "crm.db")) as database:
+        schema = database.execute("SELECT * FROM sqlite_schema ORDER BY name").fetchall()
+    succeed(folder, "run", "--once")
+    assert json.loads(succeed(folder, "source", "remove", "crm", "--json"))["removed"]
+    with closing(sqlite3.connect(folder / "crm.db")) as database:
+        assert database.execute("SELECT * FROM sqlite_schema ORDER BY name").fetchall() == schema
