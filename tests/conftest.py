@@ -1,11 +1,43 @@
-"""What every test shares."""
+"""What every test shares: Hypothesis' settings, and one Spark for the whole run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # No deadline: a loaded machine is slow, not wrong.
 settings.register_profile(
     "steadyview", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steadyview")
+
+SPARK = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The test run's only Spark application; hand it to `steadyview.open(folder, spark=spark)`."""
+    from pyspark.sql import SparkSession
+
+    folder: Path = tmp_path_factory.mktemp("spark")
+    builder = SparkSession.builder.appName("steadyview tests")
+    for key, value in {**SPARK, "spark.sql.warehouse.dir": folder.as_uri()}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
