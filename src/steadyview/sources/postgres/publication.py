@@ -1,0 +1,196 @@
+"""The publication of one source: which tables' changes are in the stream.
+
+Invariant that `prepare_publication` keeps: a change to a watched table that commits after it
+returned is published. When a table joins a publication whose slot exists already, every transaction
+open at that moment is waited for: its earlier rows were not published, its commit would be.
+
+The publication's comment records, per table, the oid of its membership. A table that was dropped
+and made anew, or taken out of the publication and put back, has another oid: its changes in between
+are not in the stream, and `broken_memberships` says so until the source is removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from steadyview.errors import ChangesLost, SourceRefused, SourceUnavailable
+from steadyview.sources.postgres.slot import read_slot
+
+_GENERATED_PUBLISHED_FROM = 180000
+_WAIT_STEP = 0.05
+_WAIT_STEPS = 1200
+
+
+def prepare_publication(
+    connection: psycopg.Connection, source: str, name: str, paths: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Create the publication, or add the tables it lacks; refuse one that leaves changes out."""
+    state = _publication(connection, name)
+    if state is None:
+        _refuse_orphaned_slot(connection, source, name)
+        _run(connection, source, _create_publication(connection, name, paths))
+        done = [f'created publication "{name}"']
+    else:
+        _refuse_partial(source, name, state)
+        done = _add_missing(connection, source, name, [p for p in paths if p not in state.members])
+    if state is not None and any(_key(p) not in state.recorded for p in paths):
+        _wait_for_open_transactions(connection, source)
+    _record_memberships(connection, name)
+    return done
+
+
+def _add_missing(
+    connection: psycopg.Connection, source: str, name: str, missing: Sequence[tuple[str, str]]
+) -> list[str]:
+    if missing:
+        added = sql.SQL("ALTER PUBLICATION {} ADD TABLE ONLY {}")
+        _run(connection, source, added.format(sql.Identifier(name), _tables(missing)))
+    return [f'added "{".".join(p)}" to publication "{name}"' for p in missing]
+
+
+def _refuse_orphaned_slot(connection: psycopg.Connection, source: str, name: str) -> None:
+    if read_slot(connection, name) is not None:
+        raise ChangesLost(
+            f'source "{source}" has lost its publication "{name}" while its slot stands',
+            detail="changes made since then are not in the stream",
+            hint=f"run: steadyview source remove {source}, then run again",
+        )
+
+
+def remove_publication(connection: psycopg.Connection, source: str, name: str) -> list[str]:
+    """Drop the publication; nothing happens where there is none."""
+    if _publication(connection, name) is None:
+        return []
+    _run(connection, source, sql.SQL("DROP PUBLICATION {}").format(sql.Identifier(name)))
+    return [f'dropped publication "{name}"']
+
+
+def broken_memberships(
+    connection: psycopg.Connection, name: str, paths: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], str]:
+    """Tables whose changes may be missing in the stream, with the reason."""
+    state = _publication(connection, name)
+    if state is None:
+        return dict.fromkeys(paths, f'publication "{name}" does not exist')
+    broken = {p: f'it is not in publication "{name}"' for p in paths if p not in state.members}
+    for path in paths:
+        recorded = state.recorded.get(_key(path))
+        if path in state.members and recorded not in (None, state.members[path]):
+            broken[path] = f'it left publication "{name}" for a while (dropped and made anew?)'
+    return broken
+
+
+@dataclass(frozen=True)
+class _Publication:
+    members: Mapping[tuple[str, str], int]
+    recorded: Mapping[str, int]
+    whole: bool
+
+
+def _publication(connection: psycopg.Connection, name: str) -> _Publication | None:
+    row = connection.execute(
+        "SELECT oid, pubinsert AND pubupdate AND pubdelete AND pubtruncate AND NOT puballtables,"
+        " obj_description(oid, 'pg_publication') FROM pg_publication WHERE pubname = %s",
+        [name],
+    ).fetchone()
+    if row is None:
+        return None
+    oid, whole, comment = row
+    members = connection.execute(
+        "SELECT n.nspname, c.relname, r.oid, to_jsonb(r) ->> 'prqual' IS NOT NULL"
+        " OR to_jsonb(r) ->> 'prattrs' IS NOT NULL FROM pg_publication_rel r"
+        " JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE r.prpubid = %s",
+        [oid],
+    ).fetchall()
+    whole = whole and not any(m[3] for m in members)
+    return _Publication({(m[0], m[1]): m[2] for m in members}, _read_record(comment), whole)
+
+
+def _read_record(comment: str | None) -> dict[str, int]:
+    try:
+        record = json.loads(comment or "{}")
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _record_memberships(connection: psycopg.Connection, name: str) -> None:
+    """Write down memberships that are new; what was written before stays."""
+    state = _publication(connection, name)
+    if state is None:
+        return
+    record = {**{_key(p): oid for p, oid in state.members.items()}, **state.recorded}
+    if record == state.recorded:
+        return
+    statement = sql.SQL("COMMENT ON PUBLICATION {} IS {}").format(
+        sql.Identifier(name), sql.Literal(json.dumps(record))
+    )
+    try:
+        connection.execute(statement)
+    except psycopg.errors.InsufficientPrivilege:
+        # Somebody else owns the publication; membership itself is still checked.
+        return
+
+
+def _key(path: tuple[str, str]) -> str:
+    return ".".join(path)
+
+
+def _refuse_partial(source: str, name: str, state: _Publication) -> None:
+    if not state.whole:
+        raise SourceRefused(
+            f'publication "{name}" at source "{source}" leaves some changes out',
+            detail="it has a row filter, a column list, or does not publish every kind of change",
+            hint=f"run: steadyview source remove {source}",
+        )
+
+
+def _create_publication(
+    connection: psycopg.Connection, name: str, paths: Sequence[tuple[str, str]]
+) -> sql.Composed:
+    # From 18 on, a table with stored generated columns and full identity rejects updates otherwise.
+    options = (
+        sql.SQL(" WITH (publish_generated_columns = stored)")
+        if connection.info.server_version >= _GENERATED_PUBLISHED_FROM
+        else sql.SQL("")
+    )
+    return sql.SQL("CREATE PUBLICATION {} FOR TABLE ONLY {}{}").format(
+        sql.Identifier(name), _tables(paths), options
+    )
+
+
+def _tables(paths: Sequence[tuple[str, str]]) -> sql.Composed:
+    return sql.SQL(", ONLY ").join(sql.Identifier(*p) for p in paths)
+
+
+def _run(connection: psycopg.Connection, source: str, statement: sql.Composed) -> None:
+    try:
+        connection.execute(statement)
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise SourceRefused(
+            f'source "{source}" lacks the right to change its publication',
+            detail=str(error).strip(),
+            hint=f"run as the tables' owner: {statement.as_string(connection)};",
+        ) from None
+
+
+def _wait_for_open_transactions(connection: psycopg.Connection, source: str) -> None:
+    """Return when every transaction that was open at the call has ended."""
+    row = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()
+    limit = row[0] if row else "0"
+    question = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8, pg_sleep(%s)"
+    for step in range(_WAIT_STEPS):
+        answer = connection.execute(question, [limit, _WAIT_STEP if step else 0]).fetchone()
+        if answer and answer[0]:
+            return
+    raise SourceUnavailable(
+        f'source "{source}" has had a transaction open for a minute',
+        detail="a table cannot be added while a transaction is open that began before",
+        hint="end it (pg_stat_activity shows it), then try again",
+    )
