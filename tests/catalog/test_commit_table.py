@@ -176,8 +176,11 @@ def test_a_lost_column_is_recorded_with_its_flush(catalog: Catalog) -> None:
     orders = RelationName("sales", ("public", "orders"))
     lost = LostColumn(orders, "price", 2, "dropped")
     catalog.commits.admit(Flush("sales", 1, 1, 2, "p", (lost,)))
-    catalog.sources.record_lost(LostColumn(orders, "price", 9, "again"))
     assert catalog.sources.lost_columns() == [lost]
+    again = LostColumn(orders, "price", 9, "again")
+    catalog.sources.record_lost(again)
+    catalog.sources.record_lost(lost)
+    assert catalog.sources.lost_columns() == [again]
 
 
 def test_a_vector_names_the_position_of_the_flush_that_holds_the_transaction(

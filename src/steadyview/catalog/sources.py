@@ -17,7 +17,7 @@ from steadyview.errors import ConfigError
 
 _LOST = (
     "INSERT INTO lost_columns VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-    " SET seq = excluded.seq, reason = excluded.reason WHERE excluded.seq < seq"
+    " SET seq = excluded.seq, reason = excluded.reason WHERE excluded.seq > seq"
 )
 
 
@@ -103,12 +103,12 @@ class Sources:
             )
 
     def record_lost(self, lost: LostColumn) -> None:
-        """Keep where a column was first lost. Idempotent; the earliest seq stays."""
+        """Keep where a column was last lost: a view whose state is younger is not concerned."""
         with self._database.write() as connection:
             store_lost(connection, lost)
 
     def lost_columns(self) -> list[LostColumn]:
-        """Every column that was lost, at its first loss."""
+        """Every column that was lost, at its last loss."""
         sql = "SELECT source, path, name, seq, reason FROM lost_columns ORDER BY 1, 2, 3"
         return [
             LostColumn(RelationName(source, tuple(json.loads(path))), column, seq, reason)

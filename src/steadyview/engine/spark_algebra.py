@@ -88,15 +88,25 @@ class SparkAlgebra:
     """`maintenance.RelationAlgebra` (promises there) over the tagged logs of one batch."""
 
     def __init__(
-        self, logs: Mapping[RelationName, TaggedLog], window: Window, *, careful: bool = False
+        self,
+        logs: Mapping[RelationName, TaggedLog],
+        window: Window,
+        *,
+        careful: bool = False,
+        compensated: bool = True,
     ) -> None:
         self._logs = logs
         self._window = window
         self._careful = careful
+        self._compensated = compensated
 
     def narrowed(self, upto: int) -> SparkAlgebra:
         """The same for a shorter window, every evaluated row one that really existed."""
         return SparkAlgebra(self._logs, replace(self._window, upto=upto), careful=True)
+
+    def uncompensated(self) -> SparkAlgebra:
+        """The same, taking every answer as it came: what conventional maintenance would do."""
+        return SparkAlgebra(self._logs, self._window, compensated=False)
 
     def seed(self, occurrence: Occurrence, conditions: Sequence[str]) -> Partial:
         """The batch's own log rows of the occurrence, filtered."""
@@ -120,7 +130,7 @@ class SparkAlgebra:
         """Answer and log rows as intervals, or as versions where they would cancel too often."""
         log = self._logs.get(occurrence.relation.name)
         paths = answer.paths + (log.paths if log else ())
-        if log is None or not log.rows:
+        if log is None or not log.rows or not self._compensated:
             return Partner(f"({self._answer_rows(occurrence, answer)})", paths)
         hot = answer.column is not None and log.hottest(answer.column) > HOT
         text = self._versions if self._careful or hot else self._intervals

@@ -27,6 +27,7 @@ from steadyview.engine.statements import delta_sql, state_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
 from steadyview.errors import StorageUnavailable
 from steadyview.maintenance import Ask, BatchedSweep, FirstState, Record
+from steadyview.runtime.conventional import Conventional
 from steadyview.runtime.lookups import Lookups
 from steadyview.runtime.moment import Moment
 from steadyview.runtime.planning import Planned
@@ -70,7 +71,9 @@ class Batch:
         moment: Moment,
         admitted: Mapping[str, Admitted],
         log: UpdateLog,
+        shadow: Conventional | None = None,
     ) -> None:
+        self._shadow = shadow
         self._frames = frames
         self._folder = folder
         self._moment = moment
@@ -92,6 +95,8 @@ class Batch:
         sweeps = [self._sweep(w, self._algebra(w)) for w in works]
         answers = self._answer_all(sweeps)
         crash_point("answers-stored")
+        if self._shadow is not None:
+            self._record_shadow(works, answers)
         with ThreadPoolExecutor(max_workers=2) as pool:
             return list(pool.map(self._finish, works, sweeps, answers))
 
@@ -128,6 +133,17 @@ class Batch:
                 answers[i][ask.edge] = answer
                 sweeps[i].tell(ask.edge, answer)
         return answers
+
+    def _record_shadow(
+        self, works: Sequence[Work], answers: Sequence[Mapping[Edge, Answer]]
+    ) -> None:
+        """What the same answers give if nothing compensates them."""
+        assert self._shadow is not None
+        for work, answered in zip(works, answers, strict=True):
+            if work.after is not None:
+                sweep = self._sweep(work, self._algebra(work).uncompensated())
+                change = self._change(work, _replayed(sweep, answered))
+                self._shadow.record(work.plan.name, change, work.after, self._moment.upto)
 
     def _finish(self, work: Work, sweep: _Sweep, answers: Mapping[Edge, Answer]) -> Done:
         assert sweep.result is not None
@@ -184,12 +200,7 @@ class Batch:
         return Done(work, done.upto, done.delta_version, error=reason(error))
 
     def _replayed(self, work: Work, answers: Mapping[Edge, Answer], upto: int) -> Sum:
-        sweep = self._sweep(work, self._algebra(work).narrowed(upto))
-        while asks := sweep.take():
-            for ask in asks:
-                sweep.tell(ask.edge, answers[ask.edge])
-        assert sweep.result is not None
-        return sweep.result
+        return _replayed(self._sweep(work, self._algebra(work).narrowed(upto)), answers)
 
     def _fails(self, work: Work, change: Sum) -> bool:
         try:
@@ -223,6 +234,15 @@ class _Sweep:
                 self.result = action.change
             else:
                 self._asks.append(action)
+
+
+def _replayed(sweep: _Sweep, answers: Mapping[Edge, Answer]) -> Sum:
+    """The result of a sweep that gets the answers of an earlier one."""
+    while asks := sweep.take():
+        for ask in asks:
+            sweep.tell(ask.edge, answers[ask.edge])
+    assert sweep.result is not None
+    return sweep.result
 
 
 def first_failing(fails: Callable[[int], bool], low: int, high: int) -> int | None:

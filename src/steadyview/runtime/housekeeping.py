@@ -10,8 +10,12 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
+from steadyview.catalog import Published, ViewRow
+from steadyview.delta import compaction
+from steadyview.engine.statements import Types
 from steadyview.errors import OutsideRetention
 from steadyview.runtime.parts import Parts
+from steadyview.warehouse.view_store import Shape, ViewStore
 
 EVERY = 600.0
 READERS = timedelta(hours=1)
@@ -34,6 +38,9 @@ class Housekeeping:
         """Tidy up."""
         self._next = time.monotonic() + EVERY
         cutoff = self._cutoff()
+        for row in self._parts.catalog.views.all():
+            if row.cn is not None:
+                self._tidy_view(row, cutoff)
         for source in self._parts.catalog.sources.states():
             self._tidy_log(source.name, cutoff)
 
@@ -48,6 +55,26 @@ class Housekeeping:
         except OutsideRetention:
             return commits.oldest_cn()
 
+    def _tidy_view(self, row: ViewRow, cutoff: int) -> None:
+        """Few delta files, none behind the retention; one base, but for recomputed views."""
+        views = self._parts.catalog.views
+        views.forget_before(row.name, cutoff)
+        store = ViewStore(self._parts.root, row, Shape(None, Types(())))
+        if row.kind == "recomputed":
+            store.base.vacuum(max(self._parts.project.retention, READERS))
+            return
+        assert row.cn is not None
+        assert row.base_cn is not None
+        assert row.base_version is not None
+        compaction.compact(store.delta, "_cn", row.cn)
+        compaction.prune(store.delta, "_cn", min(cutoff, row.base_cn) + 1)
+        # readers of the version before are served until its files are vacuumed
+        version = store.delta.version()
+        views.publish([Published(row.name, row.cn, version, row.base_cn, row.base_version)])
+        store.delta.vacuum(READERS)
+        views.invalidate_bases(row.name, row.base_version)
+        store.base.vacuum(READERS)
+
     def _tidy_log(self, source: str, cutoff: int) -> None:
         catalog, log = self._parts.catalog, self._parts.log
         reached = [r.cn for r in catalog.views.all() if r.cn is not None and r.state == "active"]
@@ -58,3 +85,4 @@ class Housekeeping:
             log.compact(relation.name, state.last_seq)
             log.prune(relation.name, first)
             log.vacuum(relation.name, READERS)
+        catalog.commits.forget_before(needed)

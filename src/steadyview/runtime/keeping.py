@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from steadyview.errors import SteadyviewError, TransientError
 from steadyview.runtime.captures import Captures
+from steadyview.runtime.conventional import Conventional
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
@@ -35,7 +36,8 @@ class _Meter:
 class Keeping:
     """One process's work on a warehouse, while it holds the lease."""
 
-    def __init__(self, parts: Parts, plan: Plan) -> None:
+    def __init__(self, parts: Parts, plan: Plan, shadow: Conventional | None = None) -> None:
+        self._shadow = shadow
         self._parts = parts
         self._plan = plan
         shutil.rmtree(parts.root / "work", ignore_errors=True)
@@ -53,7 +55,9 @@ class Keeping:
         self._meters: dict[str, _Meter] = {}
 
     def _planned(self) -> Maintainer:
-        maintainer = Maintainer(self._parts, self._plan(self._relations), self.captures.wait_for)
+        maintainer = Maintainer(
+            self._parts, self._plan(self._relations), self.captures.wait_for, self._shadow
+        )
         maintainer.reconcile()
         return maintainer
 

@@ -20,6 +20,7 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost
 from steadyview.runtime.batch import Batch, Done, Work, check_data_error
+from steadyview.runtime.conventional import Conventional
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
@@ -31,7 +32,14 @@ from steadyview.warehouse.view_store import ViewStore
 class Maintainer:
     """Works on the views of one warehouse; the caller holds the lease."""
 
-    def __init__(self, parts: Parts, plans: Sequence[Planned | Refused], wait_for: WaitFor) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        plans: Sequence[Planned | Refused],
+        wait_for: WaitFor,
+        shadow: Conventional | None = None,
+    ) -> None:
+        self._shadow = shadow
         self._parts = parts
         self._views = parts.catalog.views
         self._plans = {p.name: p for p in plans if isinstance(p, Planned)}
@@ -56,7 +64,7 @@ class Maintainer:
 
     def _reconciled(self, plan: Planned) -> None:
         row = self._views.find(plan.name)
-        if row is not None and row.fingerprint == plan.fingerprint() and row.state != "refused":
+        if row is not None and self._continues(row, plan):
             if row.state == "stopped":
                 self._views.resume(plan.name)
             self._store(plan).create()
@@ -67,6 +75,12 @@ class Maintainer:
         spec = ViewSpec(plan.name, text.select, text.level, plan.kind, "", plan.fingerprint())
         self._views.add(spec, self._parts.catalog.commits.last_cn())
         self._store(plan).create()
+
+    def _continues(self, row: ViewRow, plan: Planned) -> bool:
+        """Whether what is kept of the view is still its meaning, and the log reaches back to it."""
+        oldest = self._parts.catalog.commits.oldest_cn()
+        reached = row.cn is None or row.cn >= oldest
+        return reached and row.state != "refused" and row.fingerprint == plan.fingerprint()
 
     def _refuse(self, refused: Refused) -> None:
         row = self._views.find(refused.name)
@@ -110,7 +124,7 @@ class Maintainer:
         frames = Frames(self._parts.spark)
         try:
             with self._parts.work_folder("batch") as folder:
-                batch = Batch(frames, folder, moment, admitted, self._parts.log)
+                batch = Batch(frames, folder, moment, admitted, self._parts.log, self._shadow)
                 done = batch.run(incremental) if incremental else []
                 whole = [p for p in plans if p.definition is None]
                 done += self._recompute(whole, rows, moment, folder, frames)

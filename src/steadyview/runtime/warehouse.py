@@ -28,6 +28,7 @@ from steadyview.runtime import serving
 from steadyview.runtime.captures import Captures, elsewhere
 from steadyview.runtime.checks import ViewCheck, checked
 from steadyview.runtime.clock import SystemClock
+from steadyview.runtime.conventional import Conventional, Deviation
 from steadyview.runtime.explain import Explanation, explain
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.keeping import Keeping
@@ -40,6 +41,8 @@ from steadyview.runtime.serving import Answer, Commit
 from steadyview.runtime.status import RunSummary, Status, source_status, time_of, view_status
 from steadyview.runtime.verifying import verify_view
 from steadyview.sources.registry import open_source
+from steadyview.update_log import UpdateLog
+from steadyview.warehouse.view_store import ViewStore
 
 At = int | datetime | str | None
 Progress = Callable[[Status], None]
@@ -76,8 +79,6 @@ class Warehouse:
 
     @cached_property
     def _parts(self) -> Parts:
-        from steadyview.update_log import UpdateLog
-
         project = self.project
         spark = open_session(project.name, project.spark, project.warehouse, self._user_spark)
         sources = {
@@ -154,9 +155,17 @@ class Warehouse:
 
     # --- maintaining -------------------------------------------------------------------------
 
-    def run(self, stop: threading.Event, progress: Progress | None = None) -> None:
-        """Capture and maintain until `stop` is set."""
-        with self._kept("run") as keeping:
+    def run(
+        self,
+        stop: threading.Event,
+        progress: Progress | None = None,
+        shadow: Conventional | None = None,
+    ) -> None:
+        """Capture and maintain until `stop` is set.
+
+        `shadow` records beside what maintenance without compensation would have made of it.
+        """
+        with self._kept("run", shadow) as keeping:
             keeping.run(stop, (lambda: progress(self.status())) if progress else None)
 
     def run_once(self, progress: Progress | None = None) -> RunSummary:
@@ -165,11 +174,11 @@ class Warehouse:
             return keeping.once((lambda: progress(self.status())) if progress else None)
 
     @contextmanager
-    def _kept(self, command: str) -> Iterator[Keeping]:
+    def _kept(self, command: str, shadow: Conventional | None = None) -> Iterator[Keeping]:
         # the catalog's folder must be there before its lease can be taken
         _ = self._catalog
         with Lease.acquire(self.project.warehouse, this_process(command, self._clock)):
-            keeping = Keeping(self._parts, self._plans)
+            keeping = Keeping(self._parts, self._plans, shadow)
             self._keeping = keeping
             try:
                 yield keeping
@@ -221,6 +230,17 @@ class Warehouse:
     def _readable(self) -> dict[str, Planned]:
         plans = self._plans(known_relations(self._parts))
         return {p.name: p for p in plans if isinstance(p, Planned)}
+
+    def compare(self, shadow: Conventional) -> list[Deviation]:
+        """How far each view would be off, had the answers not been compensated."""
+        rows = {name: self._catalog.views.get(name) for name in shadow.views()}
+        plans = self._readable()
+        return [
+            shadow.deviation(
+                self._parts.spark, ViewStore(self.project.warehouse, row, plans[name].shape), row
+            )
+            for name, row in rows.items()
+        ]
 
     @contextmanager
     def _following(self) -> Iterator[WaitFor]:

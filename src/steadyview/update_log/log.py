@@ -19,9 +19,9 @@ import pyarrow.dataset as ds
 
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.changes.types import SEQ, TX
-from steadyview.delta import FileEntry, Table
+from steadyview.delta import FileEntry, Table, compaction
 from steadyview.delta.failures import told
-from steadyview.update_log import compaction, recovery
+from steadyview.update_log import recovery
 from steadyview.update_log.layout import prepare, source_folder, table_of, tables_of
 from steadyview.update_log.writing import FlushWriter
 
@@ -95,11 +95,11 @@ class UpdateLog:
 
         How many files went.
         """
-        return compaction.compact(self.table(relation), upto_seq, many)
+        return compaction.compact(self.table(relation), SEQ, upto_seq, many)
 
     def prune(self, relation: RelationName, before_seq: int) -> int:
         """Unlist files that hold only transactions before `before_seq`; how many."""
-        return compaction.prune(self.table(relation), before_seq)
+        return compaction.prune(self.table(relation), SEQ, before_seq)
 
     def vacuum(self, relation: RelationName, retention: timedelta) -> int:
         """Delete unlisted files older than the retention; how many."""

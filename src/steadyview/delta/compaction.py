@@ -1,6 +1,7 @@
 """Few large files instead of many small ones, and none that nobody needs. Both only when asked.
 
-Compaction merges neighbouring files (in seq order) into one: the rows stay the same, so a reader
+Files are ordered by one ranged column (`_seq` of a log, `_cn` of a view delta).
+Compaction merges neighbouring files into one: the rows stay the same, so a reader
 may use the old or the new list. Old files stay on disk until `Table.vacuum` finds them old enough.
 """
 
@@ -10,33 +11,34 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow.parquet as pq
 
-from steadyview.changes.types import SEQ
-from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table
 from steadyview.delta.failures import told
-from steadyview.update_log.layout import RANGED
+from steadyview.delta.files import AddedFile, FileEntry
+from steadyview.delta.parquet import ParquetSink
+from steadyview.delta.table import Table
 
 MANY_FILES = 50
 TARGET_BYTES = 128 * 1024 * 1024
 _PIECE_ROWS = 65_536
 
 
-def compact(table: Table, upto_seq: int, many: int = MANY_FILES) -> int:
-    """Merge files of transactions up to `upto_seq` if there are more than `many`; how many went.
+def compact(table: Table, ranged: str, upto: int, many: int = MANY_FILES) -> int:
+    """Merge files whose `ranged` values are up to `upto` if there are more than `many`; how many.
 
-    `upto_seq` must be admitted: a flush the catalog does not know yet must stay removable.
+    `upto` must be known to the catalog: a write it does not know yet must stay as it is.
     """
     version = table.version()
-    files = [f for f in table.files(version) if f.ranges[SEQ][1] <= upto_seq]
-    if len(files) <= many:
+    files = [f for f in table.files(version) if f.ranges[ranged][1] <= upto]
+    small = [f for f in files if f.size < TARGET_BYTES // 2]
+    if len(small) <= many:
         return 0
-    groups = list(_groups(sorted(files, key=lambda f: f.ranges[SEQ])))
-    return _replace(table, version + 1, groups) if groups else 0
+    groups = list(_groups(sorted(small, key=lambda f: f.ranges[ranged])))
+    return _replace(table, ranged, version + 1, groups) if groups else 0
 
 
-def prune(table: Table, before_seq: int) -> int:
-    """Unlist whole files of transactions before `before_seq`; how many."""
+def prune(table: Table, ranged: str, before: int) -> int:
+    """Unlist whole files whose `ranged` values are all before `before`; how many."""
     version = table.version()
-    old = [f.relative for f in table.files(version) if f.ranges[SEQ][1] < before_seq]
+    old = [f.relative for f in table.files(version) if f.ranges[ranged][1] < before]
     if old:
         table.commit("prune", version + 1, removes=old)
     return len(old)
@@ -53,13 +55,13 @@ def _groups(files: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:
     yield from [group] if len(group) > 1 else []
 
 
-def _replace(table: Table, version: int, groups: Sequence[Sequence[FileEntry]]) -> int:
+def _replace(table: Table, ranged: str, version: int, groups: Sequence[Sequence[FileEntry]]) -> int:
     """The version is the table's next one, so that repeating it after a crash is the same write."""
     folder = table.clear_folder("compact", version)
     adds = [
         _merged(
             table,
-            ParquetSink(table.path, folder / f"part-{i}.parquet", table.schema(), RANGED),
+            ParquetSink(table.path, folder / f"part-{i}.parquet", table.schema(), (ranged,)),
             group,
         )
         for i, group in enumerate(groups)
