@@ -85,7 +85,7 @@ def _unequal(
     measures: list[str],
     distinct: str | None = None,
 ) -> int:
-    """How many of the groups do not sum to zero (or how many distinct values of a column in them)."""
+    """How many groups do not sum to zero, or how many values of `distinct` they have."""
     group = f" GROUP BY {', '.join(by)}" if by else ""
     wrong = " OR ".join(f"SUM({m}) <> 0" for m in measures)
     inner = f"SELECT {distinct or '1'} AS x FROM {view}{group} HAVING {wrong}"

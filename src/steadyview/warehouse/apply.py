@@ -52,10 +52,10 @@ class Applier:
                 f"SELECT {named} FROM ({state_sql}) "
                 "LATERAL VIEW EXPLODE(SEQUENCE(1L, _count)) AS _copy"
             )
-        return self._write(rows, cn, 1, [])
+        return self.replace(rows, cn)
 
     def replace(self, rows_sql: str, cn: int) -> Base:
-        """The base of a recomputed view: all its rows anew."""
+        """All rows anew. A base that a crash left unpublished goes with the old ones."""
         old = [f.relative for f in self._store.base.files()]
         return self._write(rows_sql, cn, 1, old)
 

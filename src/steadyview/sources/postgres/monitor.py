@@ -89,7 +89,6 @@ class PostgresMonitor:
 
     def _keepalive(self, data: memoryview) -> None:
         end, _, reply = struct.unpack_from("!QqB", data, 1)
-        pass
         if reply:
             self._stream.confirm(self._intake.position, self._durable)
 
