@@ -14,6 +14,7 @@ of a hot row then stays linear and no cancelling pair is ever evaluated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,8 @@ from steadyview.engine.tagged_log import TaggedLog, read_column
 from steadyview.views.definition import Occurrence
 
 FOREVER = "9223372036854775807L"
+_PLAIN = re.compile(r"t\d+\.c\d+ = t\d+\.c\d+")
+"""A tree equality: kept outside of any CASE, so that Spark can join by hash."""
 HOT = 32
 """Above so many log rows per join value a partner is consolidated."""
 
@@ -111,19 +114,19 @@ class SparkAlgebra:
     def seed(self, occurrence: Occurrence, conditions: Sequence[str]) -> Partial:
         """The batch's own log rows of the occurrence, filtered."""
         log = self._logs[occurrence.relation.name]
-        where = [f"_cn > {self._window.after}", f"_cn <= {self._window.upto}"]
-        where += [f"({c})" for c in (occurrence.filter, *conditions) if c]
+        within = [f"_cn > {self._window.after}", f"_cn <= {self._window.upto}"]
+        where = self._guarded(within, [*_filters(occurrence), *conditions])
         name = occurrence.name
         rows = _select(occurrence, "CAST(_count AS BIGINT) AS _n, _cn AS _k")
-        source = f"({rows} FROM {log.view} {name} WHERE {' AND '.join(where)}) {name}"
+        source = f"({rows} FROM {log.view} {name} WHERE {where}) {name}"
         return Partial(source, f"{name}._n", f"{name}._k", log.paths)
 
     def state(self, occurrence: Occurrence, partner: Partner, conditions: Sequence[str]) -> Partial:
         """R(b) itself as a partial, tagged with b: where a first state starts."""
         upto, name = self._window.upto, occurrence.name
-        where = [f"_from <= {upto}", f"{upto} < _to", *(f"({c})" for c in conditions)]
+        where = self._at(f"{upto}L", occurrence, conditions)
         rows = _select(occurrence, "_n")
-        source = f"({rows} FROM {partner.sql} {name} WHERE {' AND '.join(where)}) {name}"
+        source = f"({rows} FROM {partner.sql} {name} WHERE {where}) {name}"
         return Partial(source, f"{name}._n", f"{upto}L")
 
     def partner(self, occurrence: Occurrence, answer: Answer) -> Partner:
@@ -158,18 +161,44 @@ class SparkAlgebra:
         """One more JOIN in the text, restricted to the rows that hold at the time wanted."""
         name = occurrence.name
         time = partial.tag if own else f"{partial.tag} - 1"
-        on = [f"({c})" for c in conditions]
-        on += [f"{name}._from <= {time}", f"{time} < {name}._to"]
-        source = f"{partial.source}\n  JOIN {partner.sql} {name} ON {' AND '.join(on)}"
+        on = self._at(time, occurrence, conditions)
+        source = f"{partial.source}\n  JOIN {partner.sql} {name} ON {on}"
         return Partial(source, f"{partial.count} * {name}._n", partial.tag)
 
     def add(self, partials: Sequence[Partial]) -> Sum:
         """The terms side by side; `statements` makes one UNION ALL of them."""
         return Sum(tuple(partials))
 
+    def _at(self, time: str, occurrence: Occurrence, conditions: Sequence[str]) -> str:
+        """The partner's row holds at the time, and the conditions are met."""
+        name = occurrence.name
+        holds = [f"{name}._from <= {time}", f"{time} < {name}._to"]
+        if self._careful:
+            conditions = [*_filters(occurrence), *conditions]
+        return self._guarded(holds, conditions)
+
+    def _guarded(self, guards: Sequence[str], conditions: Sequence[str]) -> str:
+        """All of them; if `careful`, an expression is not even evaluated where a guard fails.
+
+        Spark may evaluate the parts of an AND in any order and place, but not those of a CASE.
+        """
+        plain = [c for c in conditions if not self._careful or _PLAIN.fullmatch(c)]
+        risky = [c for c in conditions if c not in plain]
+        parts = [*(f"({c})" for c in plain), *guards]
+        if risky:
+            then = " AND ".join(f"({c})" for c in risky)
+            parts.append(f"CASE WHEN {' AND '.join(guards)} THEN {then} ELSE FALSE END")
+        return " AND ".join(parts)
+
+    def _where(self, occurrence: Occurrence) -> str:
+        """The occurrence's own filter on all rows; if `careful`, it waits until a row is used."""
+        if self._careful or not occurrence.filter:
+            return ""
+        return f" WHERE ({occurrence.filter})"
+
     def _answer_rows(self, occurrence: Occurrence, answer: Answer) -> str:
         rows = _select(occurrence, f"1L AS _n, 0L AS _from, {FOREVER} AS _to")
-        return f"{rows} FROM {answer.view} {occurrence.name}{_where(occurrence)}"
+        return f"{rows} FROM {answer.view} {occurrence.name}{self._where(occurrence)}"
 
     def _intervals(self, occurrence: Occurrence, answer: Answer, log: TaggedLog) -> str:
         rows = _select(
@@ -179,12 +208,12 @@ class SparkAlgebra:
         )
         return (
             f"{self._answer_rows(occurrence, answer)} UNION ALL "
-            f"{rows} FROM {log.view} {occurrence.name}{_where(occurrence)}"
+            f"{rows} FROM {log.view} {occurrence.name}{self._where(occurrence)}"
         )
 
     def _versions(self, occurrence: Occurrence, answer: Answer, log: TaggedLog) -> str:
         """Levels by a running sum: answer minus all reflected, then a step at each log row's cn."""
-        name, where = occurrence.name, _where(occurrence)
+        name, where = occurrence.name, self._where(occurrence)
         and_reflected = f"{where} AND _reflected" if where else " WHERE _reflected"
         events = " UNION ALL ".join(
             (
@@ -211,5 +240,5 @@ def _select(occurrence: Occurrence, more: str) -> str:
     return f"SELECT {columns}{more}"
 
 
-def _where(occurrence: Occurrence) -> str:
-    return f" WHERE ({occurrence.filter})" if occurrence.filter else ""
+def _filters(occurrence: Occurrence) -> list[str]:
+    return [occurrence.filter] if occurrence.filter else []

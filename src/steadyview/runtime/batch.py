@@ -148,7 +148,7 @@ class Batch:
     def _finish(self, work: Work, sweep: _Sweep, answers: Mapping[Edge, Answer]) -> Done:
         assert sweep.result is not None
         if work.after is None:
-            return self._first(work, sweep.result)
+            return self._first(work, sweep.result, answers)
         if not sweep.result.terms:
             return Done(work, self._moment.upto, work.store.delta.version())
         try:
@@ -156,15 +156,22 @@ class Batch:
         except PySparkException as error:
             return self._stopped(work, answers, check_data_error(error))
 
-    def _first(self, work: Work, state: Sum) -> Done:
-        definition = work.plan.definition
-        assert definition is not None
-        sql = state_sql(definition, work.plan.types, state)
+    def _first(self, work: Work, state: Sum, answers: Mapping[Edge, Answer]) -> Done:
         try:
-            base = Applier(self._frames.spark, work.store).first(sql, self._moment.upto)
+            return self._based(work, state)
+        except PySparkException as error:
+            check_data_error(error)
+        try:
+            return self._based(work, self._replayed(work, answers, self._moment.upto))
         except PySparkException as error:
             text = reason(check_data_error(error))
             return Done(work, self._moment.upto, 0, error=text)
+
+    def _based(self, work: Work, state: Sum) -> Done:
+        definition = work.plan.definition
+        assert definition is not None
+        sql = state_sql(definition, work.plan.types, state)
+        base = Applier(self._frames.spark, work.store).first(sql, self._moment.upto)
         return Done(work, self._moment.upto, work.store.delta.version(), base)
 
     def _change(self, work: Work, change: Sum) -> DataFrame:

@@ -89,6 +89,7 @@ class PostgresMonitor:
 
     def _keepalive(self, data: memoryview) -> None:
         end, _, reply = struct.unpack_from("!QqB", data, 1)
+        self._intake.keepalive(Lsn(end))
         if reply:
             self._stream.confirm(self._intake.position, self._durable)
 
