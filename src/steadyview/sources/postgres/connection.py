@@ -21,7 +21,7 @@ from steadyview.errors import ConfigError, SourceRefused, SourceUnavailable, Ste
 SESSION = (
     "SET client_encoding = 'UTF8'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; "
     "SET IntervalStyle = 'postgres'; SET bytea_output = 'hex'; SET extra_float_digits = 3; "
-    "SET search_path = pg_catalog; SET statement_timeout = 0; "
+    "SET search_path = pg_catalog; SET row_security = off; SET statement_timeout = 0; "
     "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = 0; "
     "SET synchronous_commit = local"
 )
