@@ -123,7 +123,7 @@ def type_name(type_: DataType) -> str:
 def _outputs(
     definition: Definition, types: list[str], names: list[str] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    names = names or [o.name for o in definition.outputs]
+    names = [o.name for o in definition.outputs] if names is None else names
     for name, type_ in zip(names, types, strict=True):
         if not _storable(type_):
             raise ViewRefused(
