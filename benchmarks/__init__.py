@@ -1,0 +1,1 @@
+"""Speed, measured: `python -m benchmarks` (make bench), `python -m benchmarks --smoke`."""

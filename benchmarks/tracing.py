@@ -1,0 +1,96 @@
+"""Where a refresh's time goes, seen from outside: named functions of the product are wrapped.
+
+    part(f)  =  time in f  -  time in wrapped functions that f calls in the same thread
+    rest     =  time of the refresh  -  sum of all parts
+
+Only functions that one refresh of one view calls one after the other are wrapped, so the parts add up.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import DataFrameWriter
+
+from steadyview.delta import Table
+from steadyview.engine.frames import Frames
+from steadyview.engine.spark_algebra import SparkAlgebra
+from steadyview.runtime import maintainer, moment
+from steadyview.runtime.batch import Batch
+from steadyview.runtime.capture import Capture
+from steadyview.runtime.lookups import Lookups
+from steadyview.runtime.maintainer import Maintainer
+
+_PARTS: list[tuple[Any, str, str]] = [
+    (Capture, "wait_for", "wait for capture"),
+    (moment.Moment, "__exit__", "close snapshots"),
+    (maintainer, "admitted_since", "which transactions are shown"),
+    (Batch, "_tagged", "tag the logs"),
+    (SparkAlgebra, "keys", "collect keys"),
+    (SparkAlgebra, "partner", "look for hot rows"),
+    (Lookups, "answer", "lookups at the sources"),
+    (Frames, "parquet", "register files with Spark"),
+    (Batch, "_change", "analyse the statement"),
+    (DataFrameWriter, "parquet", "run the statement, write"),
+    (Table, "_open", "open Delta tables"),
+    (Table, "collect", "list written files"),
+    (Table, "commit", "commit the view delta"),
+    (Maintainer, "_publish", "publish"),
+    (Frames, "drop", "forget temporary views"),
+]
+
+
+class Trace:
+    """Times by part; `watch` collects those of one piece of work."""
+
+    def __init__(self) -> None:
+        self._parts: Counter[str] = Counter()
+        self._inside = threading.local()
+
+    @contextmanager
+    def installed(self, sources: list[Any]) -> Iterator[None]:
+        """Wrap the product's functions for the length of the block."""
+        families = {type(s) for s in sources}
+        places = [*_PARTS, *((family, "snapshot", "open snapshots") for family in families)]
+        originals = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+        for (owner, name, label), (_, _, original) in zip(places, originals, strict=True):
+            setattr(owner, name, self._wrapped(original, label))
+        try:
+            yield
+        finally:
+            for owner, name, original in originals:
+                setattr(owner, name, original)
+
+    def watch(self, work: Callable[[], Any]) -> tuple[float, dict[str, float]]:
+        """Seconds the work took, and its parts with what is left over as "rest"."""
+        self._parts.clear()
+        started = time.perf_counter()
+        work()
+        took = time.perf_counter() - started
+        parts = dict(self._parts)
+        return took, {**parts, "rest": took - sum(parts.values())}
+
+    def _wrapped(self, original: Callable[..., Any], label: str) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def timed(*args: Any, **options: Any) -> Any:
+            if threading.current_thread().name.startswith("capture-"):
+                return original(*args, **options)
+            outer = getattr(self._inside, "spent", 0.0)
+            self._inside.spent = 0.0
+            started = time.perf_counter()
+            try:
+                return original(*args, **options)
+            finally:
+                took = time.perf_counter() - started
+                self._parts[label] += took - self._inside.spent
+                self._inside.spent = outer + took
+
+        return timed
+
+
