@@ -10,6 +10,7 @@ the folder's parents for it; give it a folder of its own.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import shutil
 from collections.abc import Iterator, Mapping
@@ -77,6 +78,8 @@ class EmbeddedPostgres:
         """Stop the server; safe to call twice."""
         if self._server is not None:
             self._server.stop()
+            # At exit the package would stop the stopped server again, and complain.
+            atexit.unregister(self._server._cleanup)
             self._server = None
 
     def delete(self) -> None:

@@ -11,8 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,6 +23,7 @@ from examples.demo import shop
 from examples.demo.report import print_report
 from examples.demo.watching import Watcher
 from examples.embedded_postgres import EmbeddedPostgres
+from steadyview.cli.quiet_java import hide_incubator_warning
 
 _SEED = 7
 
@@ -34,7 +35,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("demo-project"))
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
+    hide_incubator_warning()
     try:
         run_demo(arguments.folder, arguments.seconds)
     except KeyboardInterrupt:
@@ -48,7 +49,7 @@ def run_demo(folder: Path, seconds: float) -> None:
     prepare_folder(folder)
     with ExitStack() as running:
         say("starting PostgreSQL, filling the shop")
-        server = EmbeddedPostgres(folder / "postgres")
+        server = EmbeddedPostgres(postgres_folder(folder))
         running.callback(server.stop)
         url = server.start().create_database("sales")
         shop.create_sales(url, _SEED)
@@ -70,6 +71,14 @@ def prepare_folder(folder: Path) -> None:
         sys.exit(f'"{folder}" exists and is not from a demo; name another: --folder DIR')
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+
+
+def postgres_folder(folder: Path) -> Path:
+    """Where PostgreSQL lives: in the project, unless a space in the path would break its start."""
+    inside = folder / "postgres"
+    if " " in str(inside.absolute()):
+        inside.symlink_to(tempfile.mkdtemp(prefix="steadyview-demo-"), target_is_directory=True)
+    return inside
 
 
 @contextmanager

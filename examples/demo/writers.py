@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import psycopg
@@ -137,7 +137,7 @@ def main(url: str, path: str) -> None:
             stop.set()
     for job in jobs:
         job.result()
-    print(json.dumps(asdict(done)))
+    print(json.dumps({"counts": done.counts, "committed": done.committed}))
 
 
 if __name__ == "__main__":
