@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from steadyview.errors import ChangesLost, ColumnLost, ConfigError, SourceRefused
-from steadyview.sources import open_source
+from steadyview.sources import Read, open_source
 from tests.sources.world import Watch, World, answer, images, replayed
 
 ITEMS = "id INTEGER PRIMARY KEY, name TEXT, price DECIMAL(10,2)"
@@ -337,6 +337,40 @@ def test_an_added_column_is_ignored_and_the_stream_goes_on(items: Watch) -> None
     assert items.lost == {}
     snapshot = items.source.snapshot()
     assert items.replay(items.relations[0]) == answer(snapshot, items.relations[0])
+    snapshot.close()
+
+
+def test_an_added_column_is_captured_after_the_source_was_prepared_again(items: Watch) -> None:
+    writer = items.world.writer()
+    writer.execute("INSERT INTO items VALUES (1, 'a', 1)")
+    position = items.take_transaction().position
+    writer.execute("ALTER TABLE items ADD COLUMN extra TEXT")
+    items.relations = list(items.source.schemas())
+    items.source.prepare(items.relations)
+    items.world.reopen(items, position, 2)
+    writer.execute("INSERT INTO items VALUES (2, 'b', 2, 'new')")
+    items.drain()
+    assert [(r["c0"], r["c3"]) for r in images(items.chunks, items.relations[0].name)] == [
+        (2, "new")
+    ]
+    assert items.lost == {}
+
+
+def test_reads_of_one_snapshot_may_be_interleaved(items: Watch) -> None:
+    writer = items.world.writer()
+    for n in range(4):
+        writer.execute("INSERT INTO items VALUES (?, ?, 1)", n, f"n{n % 2}")
+    snapshot = items.source.snapshot()
+    reads = [Read(items.relations[0], (0,), 1, pa.array([key])) for key in ("n0", "n1")]
+    streams = [task.batches() for read in reads for task in snapshot.tasks(read)]
+    firsts = [next(s) for s in streams]
+    assert [b.column(0).to_pylist() for b in firsts] == [[0, 2], [1, 3]]
+    assert [list(s) for s in streams] == [[], []]
+    # A read that is given up leaves the snapshot usable.
+    abandoned = snapshot.tasks(Read(items.relations[0], (0,)))[0].batches()
+    next(abandoned)
+    abandoned.close()
+    assert len(answer(snapshot, items.relations[0])) == 4
     snapshot.close()
 
 

@@ -302,6 +302,22 @@ def test_a_renamed_table_is_lost(postgres: PostgresWorld) -> None:
     assert set(watch.lost) == {("t", "id")}
 
 
+def test_a_table_made_anew_and_published_by_hand_is_lost_in_the_stream(
+    postgres: PostgresWorld,
+) -> None:
+    postgres.table("t", "id integer")
+    watch = postgres.watch("t")
+    writer = postgres.writer()
+    writer.execute("INSERT INTO t VALUES (1)")
+    watch.take_transaction()
+    writer.execute("DROP TABLE t")
+    postgres.table("t", "id integer")
+    writer.execute(f"ALTER PUBLICATION {postgres.slot} ADD TABLE t")
+    writer.execute("INSERT INTO t VALUES (2)")
+    watch.take_transaction()
+    assert set(watch.lost) == {("t", "id")}
+
+
 def test_losing_the_full_identity_loses_the_relation(postgres: PostgresWorld) -> None:
     postgres.table("t", "id integer PRIMARY KEY, n integer")
     watch = postgres.watch("t")

@@ -365,6 +365,15 @@ def test_lookups_under_a_coarser_collation_find_each_row_once(sqlite: SqliteWorl
     snapshot.close()
 
 
+def test_a_table_dropped_before_the_source_is_prepared_is_refused(sqlite: SqliteWorld) -> None:
+    sqlite.table("t", "a INTEGER")
+    source = sqlite.source("t")
+    relations = source.schemas()
+    sqlite.writer().execute("DROP TABLE t")
+    with pytest.raises(SourceRefused, match='"t" does not exist'):
+        source.prepare(relations)
+
+
 def test_a_missing_file_is_refused_and_not_created(sqlite: SqliteWorld) -> None:
     sqlite.settings["path"] = "absent.db"
     with pytest.raises(SourceRefused, match="does not exist"):

@@ -25,6 +25,7 @@ SESSION = (
     "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = 0; "
     "SET synchronous_commit = local"
 )
+_REPLICATION = "; SET wal_sender_timeout = '5min'"
 _TIMEOUT_FROM_17 = "; SET transaction_timeout = 0"
 _VERSION_17 = 170000
 _UNAVAILABLE_CLASSES = ("08", "53", "57", "58", "40", "55")
@@ -81,7 +82,7 @@ class Address:
             connection = psycopg.connect(
                 conninfo.make_conninfo(self.url, **options), autocommit=True, prepare_threshold=None
             )
-            pinned = SESSION
+            pinned = SESSION + (_REPLICATION if replication else "")
             if connection.info.server_version >= _VERSION_17:
                 pinned += _TIMEOUT_FROM_17
             # The replication protocol knows simple queries only, hence not `connection.execute`.

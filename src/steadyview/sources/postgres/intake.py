@@ -169,6 +169,9 @@ class Intake:
         if old:
             self._superseded.append(old)
         self._bindings[key] = _Binding(relation, message, self._places(relation, message))
+        others = [b for k, b in self._bindings.items() if k != key and b.relation is relation]
+        if others:
+            self._lose(relation, f'"{relation.name}" was dropped and made anew')
         if message.path != relation.name.path:
             self._lose(relation, f'"{relation.name}" was renamed to "{".".join(message.path)}"')
         elif not message.full_identity:

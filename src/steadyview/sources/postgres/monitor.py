@@ -3,6 +3,9 @@
 Chunks are cut when the stream pauses between transactions, when 16 MB of messages are held, or when
 the intake has been busy for a fifth of a second. A position that moved without any watched change
 is told at most once a second, except when a snapshot's marker moved it: then at once.
+
+While idle the server is asked for a sign of life every ten seconds, so that a connection that died
+unnoticed is told from a source where nothing happens.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ class PostgresMonitor:
         self._durable = intake.position
         self._told = intake.position
         self._told_at = time.monotonic()
-        self._status_at = time.monotonic()
+        self._status_at = self._heard_at = time.monotonic()
 
     def poll(self, timeout: float) -> Chunk | None:
         """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
@@ -46,6 +49,7 @@ class PostgresMonitor:
             self._look_for_broken()
             self._drain()
             now = time.monotonic()
+            self._stream.require_life(now - self._heard_at)
             if self._ready(now >= deadline):
                 return self._tell(now)
             if now >= deadline:
@@ -78,14 +82,16 @@ class PostgresMonitor:
         while intake.bytes < CHUNK_BYTES:
             data = stream.receive()
             if data is None:
-                return
+                break
             if data[0] == _DATA:
                 intake.take(data)
             elif data[0] == _KEEPALIVE:
                 self._keepalive(data)
             taken += 1
             if taken % _LOOK_AT_CLOCK == 0 and intake.ended and time.monotonic() > until:
-                return
+                break
+        if taken:
+            self._heard_at = time.monotonic()
 
     def _keepalive(self, data: memoryview) -> None:
         end, _, reply = struct.unpack_from("!QqB", data, 1)
@@ -112,4 +118,4 @@ class PostgresMonitor:
     def _send_status(self, now: float) -> None:
         if now - self._status_at >= _STATUS_SECONDS:
             self._status_at = now
-            self._stream.confirm(self._intake.position, self._durable)
+            self._stream.confirm(self._intake.position, self._durable, answer=True)

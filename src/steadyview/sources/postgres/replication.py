@@ -18,6 +18,7 @@ from steadyview.sources.postgres.connection import Address
 from steadyview.sources.postgres.position import Lsn
 
 _EPOCH_2000 = 946_684_800_000_000
+_SILENCE_SECONDS = 120
 
 
 class ReplicationStream:
@@ -65,8 +66,11 @@ class ReplicationStream:
         """Until something arrives, or the time is over."""
         select.select([self._libpq.socket], [], [], max(0.0, seconds))
 
-    def confirm(self, received: Lsn, durable: Lsn) -> None:
-        """Tell the server how far we are: the slot keeps everything behind `durable`."""
+    def confirm(self, received: Lsn, durable: Lsn, *, answer: bool = False) -> None:
+        """Tell the server how far we are: the slot keeps everything behind `durable`.
+
+        `answer`: the server is to send a sign of life.
+        """
         stamp = time.time_ns() // 1000 - _EPOCH_2000
         status = struct.pack(
             "!cQQQqB",
@@ -75,7 +79,7 @@ class ReplicationStream:
             durable.value,
             durable.value,
             stamp,
-            0,
+            answer,
         )
         try:
             self._libpq.put_copy_data(status)
@@ -84,6 +88,11 @@ class ReplicationStream:
                 self._libpq.consume_input()
         except psycopg.Error as error:
             raise self._lost(str(error)) from None
+
+    def require_life(self, silence: float) -> None:
+        """Take a stream for lost that has been silent for so long in spite of our questions."""
+        if silence > _SILENCE_SECONDS:
+            raise self._lost(f"nothing was heard from the server for {int(silence)} seconds")
 
     def close(self) -> None:
         """End the stream; safe to call twice."""

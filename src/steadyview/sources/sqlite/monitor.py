@@ -90,6 +90,9 @@ class SqliteMonitor:
     def _begin(self) -> Iterator[Chunk] | None:
         """Start a read transaction if there is something to read in it."""
         connection = self._connection
+        if connection.in_transaction:
+            # A poll failed half way; what it had read comes again.
+            connection.execute("ROLLBACK")
         self._data_version = self._ask("data_version")
         after = self._intake.position
         with self._cuts.locked() as notes:

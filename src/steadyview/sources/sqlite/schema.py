@@ -66,6 +66,8 @@ def find_table(connection: sqlite3.Connection, source: str, spelling: str) -> st
 def read_table(connection: sqlite3.Connection, source: str, name: str) -> Table:
     """The table of that stored name."""
     rows = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
+    if not rows:
+        raise SourceRefused(f'table "{name}" does not exist at source "{source}"')
     kept: list[Column] = []
     unsupported: dict[str, str] = {}
     for _, column, declared, *_ in rows:

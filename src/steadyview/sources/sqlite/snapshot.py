@@ -8,9 +8,12 @@ process: tasks are `local` and a read is one task.
 
 from __future__ import annotations
 
+import itertools
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -34,6 +37,7 @@ class SqliteSnapshot:
         self._file = file
         self._connection = file.connect()
         self._lock = threading.RLock()
+        self._numbers = itertools.count()
         try:
             with file.errors():
                 self._horizon = self._freeze()
@@ -67,12 +71,17 @@ class SqliteSnapshot:
             self._connection.close()
 
     def rows(self, read: Read) -> Iterator[pa.RecordBatch]:
-        """The rows of a read; one read at a time."""
+        """The rows of a read. Reads may be interleaved, also by threads."""
         columns = tuple(sorted(read.columns))
-        with self._lock, self._file.errors():
-            cursor = self._connection.execute(self._statement(read, columns))
-            while rows := cursor.fetchmany(_BATCH_ROWS):
+        with self._file.errors():
+            with self._lock:
+                cursor = self._connection.execute(self._statement(read, columns))
+            while rows := self._fetch(cursor):
                 yield _batch(read.relation, columns, rows)
+
+    def _fetch(self, cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return cursor.fetchmany(_BATCH_ROWS)
 
     def _freeze(self) -> LogPosition:
         cuts = Cuts(self._file.path)
@@ -92,12 +101,12 @@ class SqliteSnapshot:
         statement = f"SELECT {names} FROM {quoted(relation.name.path[0])}"
         if read.key is None:
             return statement
-        self._set_keys(relation.columns[read.key], read.values)
+        keys = self._set_keys(relation.columns[read.key], read.values)
         key = quoted(relation.columns[read.key].name)
-        return f"{statement} WHERE {key} IN (SELECT v FROM temp._steadyview_keys)"
+        return f"{statement} WHERE {key} IN (SELECT v FROM {keys})"
 
-    def _set_keys(self, column: Column, values: pa.Array | None) -> None:
-        """The looked-up values as a temporary table.
+    def _set_keys(self, column: Column, values: pa.Array | None) -> str:
+        """The name of a temporary table that holds the looked-up values.
 
         One statement over it finds each row once, whatever the column's collation.
         """
@@ -105,11 +114,11 @@ class SqliteSnapshot:
             raise ValueError(f'column "{column.name}" is not keyable, or no values were given')
         if column.type == "DATE":
             values = values.cast(pa.string())
-        self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS _steadyview_keys (v)")
-        self._connection.execute("DELETE FROM temp._steadyview_keys")
-        self._connection.executemany(
-            "INSERT INTO temp._steadyview_keys VALUES (?)", ((v,) for v in values.to_pylist())
-        )
+        name = f"temp._steadyview_keys_{next(self._numbers)}"
+        self._connection.execute(f"CREATE TEMP TABLE {name.removeprefix('temp.')} (v)")
+        keys = ((v,) for v in values.to_pylist())
+        self._connection.executemany(f"INSERT INTO {name} VALUES (?)", keys)
+        return name
 
 
 @dataclass(frozen=True)
