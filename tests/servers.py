@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import itertools
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ def shared_postgres() -> EmbeddedPostgres:
     """The test run's server."""
     folder = Path(tempfile.mkdtemp(prefix="steadyview-pg-"))
     server = EmbeddedPostgres(folder / "data").start()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(server.delete)
     return server
 
