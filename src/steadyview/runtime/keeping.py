@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
-from steadyview.runtime.schemas import Relations, record_relations
+from steadyview.runtime.schemas import Relations, present_sources
 from steadyview.runtime.status import RunSummary
 
 Plan = Callable[[Relations], list[Planned | Refused]]
@@ -36,21 +35,33 @@ class _Meter:
 class Keeping:
     """One process's work on a warehouse, while it holds the lease."""
 
-    def __init__(self, parts: Parts, plan: Plan, shadow: Conventional | None = None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        plan: Plan,
+        shadow: Conventional | None = None,
+        *,
+        patient: bool = False,
+    ) -> None:
+        """`patient`: a source that does not answer now, but did before, may come later."""
+        self.error: SteadyviewError | None = None
         self._shadow = shadow
         self._parts = parts
         self._plan = plan
-        shutil.rmtree(parts.root / "work", ignore_errors=True)
-        relations = {s.name: record_relations(parts, s) for s in parts.sources.values()}
-        self.captures = Captures(parts.sources.values(), relations, parts.catalog, parts.log)
-        self._relations = Relations(
-            tuple(r for found in relations.values() for r in found),
-            {n: why for s in parts.sources.values() for n, why in s.unsupported().items()},
+        parts.clear_work()
+        present = present_sources(parts, patient=patient)
+        self._relations = present.relations
+        self.captures = Captures(
+            parts.sources.values(),
+            present.relations.by_source(),
+            parts.catalog,
+            parts.log,
+            present.away,
         )
         self._maintainer = self._planned()
         self._housekeeping = Housekeeping(parts)
         self._builder: threading.Thread | None = None
-        self._builder_error: SteadyviewError | None = None
+        self._builder_error: Exception | None = None
         self._signature = self._view_files()
         self._meters: dict[str, _Meter] = {}
 
@@ -65,16 +76,23 @@ class Keeping:
         """Until `stop`: every admitted transaction reaches every view, every view its base."""
         self.captures.start()
         while not stop.is_set():
-            try:
-                busy = self._step()
-            except TransientError:
-                # shown by `status` through the captures; the batch is tried again
-                stop.wait(RETRY)
-                continue
+            busy = self._tried()
             if report:
                 report()
-            if not busy:
+            if self.error is not None:
+                stop.wait(RETRY)
+            elif not busy:
                 self.captures.wait_for_news(PAUSE)
+
+    def _tried(self) -> bool:
+        """One round; a transient failure is kept for `status`, and the round is tried again."""
+        try:
+            busy = self._step()
+        except TransientError as error:
+            self.error = error
+            return True
+        self.error = None
+        return busy
 
     def once(self, report: Report | None) -> RunSummary:
         """Everything committed before now, propagated, applied and published."""
@@ -139,7 +157,7 @@ class Keeping:
     def _first_states(self) -> None:
         try:
             self._maintainer.cycle(self.captures.available(), building=True)
-        except SteadyviewError as error:
+        except Exception as error:  # noqa: BLE001 - raised again by the loop
             self._builder_error = error
         finally:
             with self.captures.news:
