@@ -1,0 +1,78 @@
+"""A process that keeps a warehouse and does as it is told, until it is done or killed.
+
+    python -m tests.crash.keeper PROJECT        commands on stdin, answers on stdout, JSON lines
+
+With PYSPARK_GATEWAY_PORT in the environment it uses the Spark of the test run (a killed keeper then
+costs no Spark start); otherwise a Spark of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from decimal import Decimal
+from typing import Any
+
+import steadyview
+from steadyview.crash_points import VARIABLE
+from steadyview.errors import SteadyviewError
+
+
+def attached() -> Any:
+    """A session in the Spark application that runs already, None if there is none."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return None
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    gateway = launch_gateway()
+    running = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+    java = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(running)
+    conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
+    return SparkSession(SparkContext(conf=conf, gateway=gateway, jsc=java))
+
+
+class Keeper:
+    """One open warehouse; a method per command."""
+
+    def __init__(self, folder: str) -> None:
+        self._warehouse = steadyview.open(folder, spark=attached())
+
+    def once(self, crash_at: str | None = None) -> dict[str, Any]:
+        if crash_at:
+            os.environ[VARIABLE] = crash_at
+        return self._warehouse.run_once().to_dict()
+
+    def rows(self, view: str, at: int | None = None) -> list[list[Any]]:
+        return [list(row) for row in self._warehouse.view(view).read(at).collect()]
+
+    def verify(self, at: int | None = None, views: list[str] | None = None) -> list[dict[str, Any]]:
+        return [v.to_dict() for v in self._warehouse.verify(views, at)]
+
+    def status(self) -> dict[str, Any]:
+        return self._warehouse.status().to_dict()
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    keeper = Keeper(sys.argv[1])
+    for line in sys.stdin:
+        command = json.loads(line)
+        try:
+            answer = {"done": getattr(keeper, command.pop("do"))(**command)}
+        except SteadyviewError as error:
+            answer = {"error": str(error), "kind": type(error).__name__}
+        print(json.dumps(answer, default=_plain), file=answers, flush=True)
+
+
+def _plain(value: object) -> object:
+    return {"decimal": str(value)} if isinstance(value, Decimal) else str(value)
+
+
+if __name__ == "__main__":
+    main()
+    # not a crash, but no reason to stop the Spark that others use
+    os._exit(0)

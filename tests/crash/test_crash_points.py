@@ -1,0 +1,83 @@
+"""Killed after any durable step, a warehouse goes on as if nothing had happened.
+
+Every case: a keeper is killed at a crash point in the middle of `run_once` (changes at both
+sources, a new view to build, old ones to roll), another one takes over after more changes, and
+every view is what the databases say, at every cn looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from steadyview.crash_points import CRASH_POINTS
+from tests.crash.checks import check_all, check_newest, crm_at, past_cn
+from tests.crash.keepers import Keeper, Killed
+from tests.crash.shop import new_shop
+
+CASES = [f"{point}{which}" for point in CRASH_POINTS for which in ("", ":2")]
+NEW = itertools.cycle(["pairs", "regions"])
+"""Each time one of them is new, and the other goes."""
+
+
+class World:
+    """The shop and whoever keeps it now."""
+
+    def __init__(self, folder, spark) -> None:
+        self.shop = new_shop(folder)
+        self.shop.begin()
+        self._spark = spark
+        self._keeper: Keeper | None = None
+        self._new = ""
+
+    @property
+    def keeper(self) -> Keeper:
+        if self._keeper is None:
+            self._keeper = Keeper(self.shop.folder, self._spark)
+        return self._keeper
+
+    def change(self) -> str:
+        """Both databases change, and one view makes place for a new one; its name."""
+        self.shop.sell()
+        self.shop.move()
+        new = next(NEW)
+        (self.shop.folder / "views" / f"{self._new}.sql").unlink(missing_ok=True)
+        self.shop.add_view(new)
+        self._new = new
+        return new
+
+    def end(self) -> None:
+        if self._keeper is not None:
+            self._keeper.end()
+            self._keeper = None
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, spark):
+    world = World(tmp_path_factory.mktemp("crash") / "shop", spark)
+    world.keeper.ask("once")
+    yield world
+    world.end()
+    world.shop.database.drop()
+
+
+@pytest.mark.parametrize("point", CASES)
+def test_killed_here_nothing_is_lost_and_nothing_is_twice(world, point):
+    new = world.change()
+    with pytest.raises(Killed):
+        world.keeper.ask("once", crash_at=point)
+    world.end()
+    world.shop.sell(1)
+    world.shop.move(1)
+    world.keeper.ask("once")
+    check_newest(world.shop, world.keeper, ["sold", "totals", new])
+
+
+def test_after_all_these_crashes_the_past_is_right_too(world):
+    world.change()
+    world.keeper.ask("once")
+    for _ in range(3):
+        past = past_cn(world.shop, ["sold", "totals"])
+        assert crm_at(world.shop, world.keeper, ["sold", "totals"], past) is not None
+    check_all(world.shop, world.keeper)
