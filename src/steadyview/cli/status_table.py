@@ -25,7 +25,9 @@ def status_line(status: Any) -> str:
     """
     sources = ", ".join(f"{s.name} lag {_seconds(s.lag_seconds)}" for s in status.sources)
     views = ", ".join(f"{v.name} cn {_known(v.cn)} ({v.state})" for v in status.views)
-    return f"cn {_known(status.cn)} | {sources or 'no sources'} | {views or 'no views'}"
+    line = f"cn {_known(status.cn)} | {sources or 'no sources'} | {views or 'no views'}"
+    faults = [status.error, *(s.error for s in status.sources)]
+    return " | ".join([line, *(fault.splitlines()[0] for fault in faults if fault)])
 
 
 def _headline(status: Any) -> Text:
@@ -54,7 +56,8 @@ def _views(status: Any) -> Any:
 
 
 def _errors(status: Any) -> list[Text]:
-    return [
+    whole = [Text(status.error, style="bold red")] if status.error else []
+    return whole + [
         Text.assemble((f"{part.name}: ", "bold red"), str(part.error))
         for part in (*status.sources, *status.views)
         if part.error

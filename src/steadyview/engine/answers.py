@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from steadyview.changes import RelationSchema, arrow_type
+from steadyview.delta.failures import told
+from steadyview.engine.failures import Carried, spark_told
+from steadyview.errors import SteadyviewError
 
 
 class Task(Protocol):
@@ -42,10 +45,16 @@ def _store_here(
 ) -> tuple[list[str], int]:
     schema = pa.schema([(f"c{i}", arrow_type(relation.columns[i].type)) for i in columns])
     rows = 0
-    with pq.ParquetWriter(path, schema, compression="none", store_decimal_as_integer=True) as sink:
+    with told(path):
+        sink = pq.ParquetWriter(path, schema, compression="none", store_decimal_as_integer=True)
+    try:
         for batch in task.batches():
-            sink.write_batch(batch)
+            with told(path):
+                sink.write_batch(batch)
             rows += batch.num_rows
+    finally:
+        with told(path):
+            sink.close()
     return [str(path)], rows
 
 
@@ -58,9 +67,10 @@ def _store_by_spark(
 ) -> tuple[list[str], int]:
     ddl = ", ".join(f"c{i} {relation.columns[i].type}" for i in columns)
     numbers = spark.range(0, len(tasks), 1, len(tasks))
-    numbers.mapInArrow(_reader(list(tasks)), ddl).write.mode("overwrite").parquet(str(path))
-    files = sorted(str(p) for p in path.glob("*.parquet"))
-    return files, sum(pq.read_metadata(f).num_rows for f in files)
+    with spark_told(path):
+        numbers.mapInArrow(_reader(list(tasks)), ddl).write.mode("overwrite").parquet(str(path))
+        files = sorted(str(p) for p in path.glob("*.parquet"))
+        return files, sum(pq.read_metadata(f).num_rows for f in files)
 
 
 def _reader(
@@ -71,6 +81,9 @@ def _reader(
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from tasks[number].batches()
+                try:
+                    yield from tasks[number].batches()
+                except SteadyviewError as error:
+                    raise Carried(error) from None
 
     return read

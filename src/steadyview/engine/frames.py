@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import count
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.changes import RelationSchema
+from steadyview.engine.failures import spark_told
 
 _numbers = count(1)
 
@@ -36,7 +38,9 @@ class Frames:
         """A temporary view over the files; its name. No files: an empty relation of that schema."""
         if not paths:
             return self.query(label, _nothing(ddl))
-        return self.frame(label, self.spark.read.schema(ddl).parquet(*paths))
+        with spark_told(Path(paths[0]).parent):
+            found = self.spark.read.schema(ddl).parquet(*paths)
+        return self.frame(label, found)
 
     def query(self, label: str, sql: str) -> str:
         """A temporary view of a query; its name."""

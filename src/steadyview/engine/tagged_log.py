@@ -23,6 +23,8 @@ import pyarrow.parquet as pq
 
 from steadyview.changes import RelationSchema, arrow_type
 from steadyview.changes.types import COUNT, SEQ
+from steadyview.delta.failures import told
+from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames, column_ddl
 
 ARROW_LIMIT = 200_000
@@ -105,7 +107,8 @@ class LogTagger:
         columns = tuple(sorted(columns))
         small = sum(rows for _, rows in files) <= ARROW_LIMIT
         tag = self._by_arrow if small else self._by_spark
-        paths, rows, low, high = tag(relation, [p for p, _ in files], columns, admitted, after)
+        with spark_told(self._folder):
+            paths, rows, low, high = tag(relation, [p for p, _ in files], columns, admitted, after)
         ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, _cn BIGINT, _reflected BOOLEAN"
         view = self._frames.parquet("log", paths, ddl.removeprefix(", "))
         return TaggedLog(relation, view, tuple(paths), columns, rows, low, high)
@@ -123,7 +126,8 @@ class LogTagger:
         within = (ds.field(SEQ) >= admitted.first) & (ds.field(SEQ) <= admitted.last)
         schema = pa.schema([(f"c{i}", arrow_type(relation.columns[i].type)) for i in columns])
         schema = schema.append(pa.field(COUNT, pa.int32())).append(pa.field(SEQ, pa.int64()))
-        table = ds.dataset(list(files), schema=schema, format="parquet").to_table(filter=within)
+        with told(Path(files[0]).parent):
+            table = ds.dataset(list(files), schema=schema, format="parquet").to_table(filter=within)
         place = table[SEQ].to_numpy() - admitted.first
         matters = admitted.mattering(after)[place]
         place = place[matters]

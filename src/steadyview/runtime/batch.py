@@ -25,7 +25,6 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Sum, Window
 from steadyview.engine.statements import delta_sql, state_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
-from steadyview.errors import StorageUnavailable
 from steadyview.maintenance import Ask, BatchedSweep, FirstState, Record
 from steadyview.runtime.conventional import Conventional
 from steadyview.runtime.lookups import Lookups
@@ -268,12 +267,7 @@ def first_failing(fails: Callable[[int], bool], low: int, high: int) -> int | No
 
 def check_data_error(error: PySparkException) -> PySparkException:
     """The error itself if the data caused it; otherwise raise what it is."""
-    text = str(error)
-    if "No space left on device" in text:
-        raise StorageUnavailable(
-            "the disk is full", detail="Spark could not write", hint="free some space"
-        ) from error
-    if not _DATA_ERROR.search(text):
+    if not _DATA_ERROR.search(str(error)):
         raise error
     return error
 

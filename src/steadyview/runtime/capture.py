@@ -36,6 +36,8 @@ class Capture(threading.Thread):
         catalog: Catalog,
         log: UpdateLog,
         news: threading.Condition,
+        *,
+        prepared: bool = True,
     ) -> None:
         super().__init__(name=f"capture-{source.name}", daemon=True)
         self.source = source
@@ -46,6 +48,7 @@ class Capture(threading.Thread):
         self._catalog = catalog
         self._log = log
         self._news = news
+        self._prepared = prepared
         self._stopping = threading.Event()
         self._reached: StreamPosition | None = None
         self._wanted: StreamPosition | None = None
@@ -99,8 +102,11 @@ class Capture(threading.Thread):
 
     def _session(self) -> None:
         """One connection's life."""
+        if not self._prepared:
+            self.source.prepare(self._relations)
+            self._prepared = True
         state = self._catalog.sources.state(self.source.name)
-        position = self.source.position(state.position) if state.position else self.source.start()
+        position = self.source.position(state.position) if state.position else self._beginning()
         number = self._log.recover(self.source.name, state.flush)
         writer = self._log.writer(self.source.name, self._relations, number, state.last_seq + 1)
         monitor = self.source.monitor(self._relations, position, state.last_seq + 1)
@@ -111,6 +117,15 @@ class Capture(threading.Thread):
         finally:
             writer.abandon()
             monitor.close()
+
+    def _beginning(self) -> StreamPosition:
+        """Where capture begins, remembered before any view can rest on it.
+
+        Otherwise a restart would ask the source again, and what was committed meanwhile be lost.
+        """
+        position = self.source.start()
+        self._catalog.sources.advance(self.source.name, str(position))
+        return position
 
     def _follow(self, monitor: Monitor, writer: FlushWriter) -> None:
         due = time.monotonic() + FLUSH_SECONDS

@@ -26,10 +26,15 @@ class Captures:
         relations: Mapping[str, Sequence[RelationSchema]],
         catalog: Catalog,
         log: UpdateLog,
+        away: frozenset[str] = frozenset(),
     ) -> None:
+        """`away`: sources that did not answer yet; each is set up when it does."""
         self.news = threading.Condition()
         self._threads = {
-            s.name: Capture(s, relations[s.name], catalog, log, self.news) for s in sources
+            s.name: Capture(
+                s, relations[s.name], catalog, log, self.news, prepared=s.name not in away
+            )
+            for s in sources
         }
 
     def start(self) -> None:

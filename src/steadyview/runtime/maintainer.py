@@ -16,6 +16,7 @@ from steadyview.catalog import Base, Published, ViewRow, ViewSpec
 from steadyview.catalog import Batch as BatchRecord
 from steadyview.crash_points import crash_point
 from steadyview.engine.analysis import reason
+from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost
@@ -103,6 +104,10 @@ class Maintainer:
         plans = [self._plans[row.name] for row in self._ready(available, building=building)]
         if not plans:
             return None
+        with spark_told(self._parts.root):
+            return self._cycled(plans)
+
+    def _cycled(self, plans: Sequence[Planned]) -> int | None:
         started = self._parts.clock.now_us()
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
         with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
@@ -211,7 +216,8 @@ class Maintainer:
                 continue
             store = self._store(plan)
             if everything or due(store, row):
-                rolled += self._roll(store, row)
+                with spark_told(self._parts.root):
+                    rolled += self._roll(store, row)
         return rolled
 
     def _roll(self, store: ViewStore, row: ViewRow) -> int:

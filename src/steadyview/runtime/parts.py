@@ -36,6 +36,11 @@ class Parts:
         """The warehouse's folder."""
         return self.project.warehouse
 
+    def clear_work(self) -> None:
+        """Remove what killed batches left; readers of other processes keep their folders."""
+        for folder in (self.root / "work").glob("batch-*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
     @contextmanager
     def work_folder(self, label: str) -> Iterator[Path]:
         """A folder for answers and tagged logs, gone afterwards."""

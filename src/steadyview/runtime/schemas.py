@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from steadyview.catalog import merge_schema
 from steadyview.changes import RelationName, RelationSchema
+from steadyview.errors import SourceUnavailable
 from steadyview.runtime.parts import Parts
 from steadyview.sources.contract import Source
 
@@ -57,6 +58,35 @@ def record_relations(parts: Parts, source: Source) -> list[RelationSchema]:
     source.prepare(relations)
     parts.log.prepare(relations)
     return relations
+
+
+@dataclass(frozen=True)
+class Present:
+    """The relations to capture, and the sources that did not answer when they were asked."""
+
+    relations: Relations
+    away: frozenset[str]
+
+
+def present_sources(parts: Parts, *, patient: bool) -> Present:
+    """Record and set up what every source has now.
+
+    If `patient`, a source that does not answer but is known stands with what is recorded of it.
+    """
+    schemas: list[RelationSchema] = []
+    unsupported: dict[RelationName, Mapping[str, str]] = {}
+    away = set()
+    for source in parts.sources.values():
+        known = parts.catalog.sources.schemas(source.name)
+        try:
+            schemas += record_relations(parts, source)
+            _add(unsupported, source)
+        except SourceUnavailable:
+            if not (patient and known):
+                raise
+            schemas += known
+            away.add(source.name)
+    return Present(Relations(tuple(schemas), unsupported), frozenset(away))
 
 
 def _gone(recorded: RelationSchema, current: RelationSchema) -> Mapping[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.status import from_us
 from steadyview.update_log import UpdateLog
-from steadyview.views.mentions import mentioned
+from steadyview.views.mentions import mentioned, mentions_source
 from steadyview.warehouse.history import changes
 from steadyview.warehouse.states import States, check_readable, nearest
 from steadyview.warehouse.view_store import ViewStore
@@ -151,11 +150,17 @@ def _check_recomputed(parts: Parts, plan: Planned, bases: list[Base], cn: int) -
         )
 
 
+def drop_readers(catalog: Catalog, name: str) -> None:
+    """Drop the views that read the source: the next run builds them anew."""
+    for row in catalog.views.all():
+        if mentions_source(row.sql, name):
+            catalog.views.drop(row.name)
+
+
 def forget_source(root: Path, catalog: Catalog, name: str) -> list[str]:
     """Remove what the warehouse keeps of a source; what was done, for people."""
     UpdateLog(root / "log").forget(name)
     known = name in {s.name for s in catalog.sources.states()}
     if known:
         catalog.sources.forget(name)
-    shutil.rmtree(root / "work", ignore_errors=True)
     return [f'forgot the update log of source "{name}"'] if known else []

@@ -47,6 +47,7 @@ class Status:
     holder: dict[str, Any] | None
     sources: list[SourceStatus]
     views: list[ViewStatus]
+    error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; times in ISO format."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.session import beside
 from steadyview.query.verify import Verdict, difference
@@ -26,6 +27,7 @@ def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -
     frames = Frames(beside(parts.spark))
     sources = [parts.sources[s] for s in sorted(plan.sources)]
     with (
+        spark_told(parts.root),
         parts.work_folder("verify") as folder,
         open_moment(sources, wait_for, parts.catalog) as moment,
     ):

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import Catalog, Lease, holder
 from steadyview.engine.session import beside, open_session
-from steadyview.errors import ConfigError, WarehouseHeld
+from steadyview.errors import ConfigError, SteadyviewError, TransientError, WarehouseHeld
 from steadyview.query.verify import Verdict
 from steadyview.runtime import serving
 from steadyview.runtime.captures import Captures, elsewhere
@@ -31,7 +31,7 @@ from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.conventional import Conventional, Deviation
 from steadyview.runtime.explain import Explanation, explain
 from steadyview.runtime.holding import this_process
-from steadyview.runtime.keeping import Keeping
+from steadyview.runtime.keeping import RETRY, Keeping, Report
 from steadyview.runtime.moment import WaitFor
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused, plan_views
@@ -58,6 +58,7 @@ class Warehouse:
         self._clock = SystemClock()
         self._closing = ExitStack()
         self._keeping: Keeping | None = None
+        self._waiting: SteadyviewError | None = None
 
     def __enter__(self) -> Warehouse:
         return self
@@ -137,7 +138,13 @@ class Warehouse:
                 for s in catalog.sources.states()
             ],
             [view_status(catalog, r, last, now, rates.get(r.name)) for r in catalog.views.all()],
+            self._trouble(),
         )
+
+    def _trouble(self) -> str | None:
+        """What keeps this process from working, as far as it may pass."""
+        error = self._keeping.error if self._keeping else self._waiting
+        return None if error is None else str(error)
 
     def sources(self) -> list[dict[str, Any]]:
         """The configured sources and how far each is captured."""
@@ -165,26 +172,48 @@ class Warehouse:
 
         `shadow` records beside what maintenance without compensation would have made of it.
         """
-        with self._kept("run", shadow) as keeping:
-            keeping.run(stop, (lambda: progress(self.status())) if progress else None)
+        report = (lambda: progress(self.status())) if progress else None
+        with self._lease("run"):
+            keeping = self._awaited(stop, report, shadow)
+            if keeping is not None:
+                with self._kept(keeping):
+                    keeping.run(stop, report)
+
+    def _awaited(
+        self, stop: threading.Event, report: Report | None, shadow: Conventional | None
+    ) -> Keeping | None:
+        """The keeping, once everything it needs at its start answers; None if `stop` came first."""
+        try:
+            while not stop.is_set():
+                try:
+                    return Keeping(self._parts, self._plans, shadow, patient=True)
+                except TransientError as error:
+                    self._waiting = error
+                if report:
+                    report()
+                stop.wait(RETRY)
+            return None
+        finally:
+            self._waiting = None
 
     def run_once(self, progress: Progress | None = None) -> RunSummary:
         """Process everything committed at any source before this call; then return."""
-        with self._kept("run --once") as keeping:
+        with self._lease("run --once"), self._kept(Keeping(self._parts, self._plans)) as keeping:
             return keeping.once((lambda: progress(self.status())) if progress else None)
 
-    @contextmanager
-    def _kept(self, command: str, shadow: Conventional | None = None) -> Iterator[Keeping]:
+    def _lease(self, command: str) -> Lease:
         # the catalog's folder must be there before its lease can be taken
         _ = self._catalog
-        with Lease.acquire(self.project.warehouse, this_process(command, self._clock)):
-            keeping = Keeping(self._parts, self._plans, shadow)
-            self._keeping = keeping
-            try:
-                yield keeping
-            finally:
-                keeping.stop()
-                self._keeping = None
+        return Lease.acquire(self.project.warehouse, this_process(command, self._clock))
+
+    @contextmanager
+    def _kept(self, keeping: Keeping) -> Iterator[Keeping]:
+        self._keeping = keeping
+        try:
+            yield keeping
+        finally:
+            keeping.stop()
+            self._keeping = None
 
     def remove_source(self, name: str) -> list[str]:
         """Leave nothing behind at the source; forget its log and drop the views that read it."""
@@ -193,8 +222,9 @@ class Warehouse:
                 f'there is no source "{name}"',
                 detail=f"sources: {', '.join(sorted(self.project.sources))}",
             )
-        _ = self._catalog
-        with Lease.acquire(self.project.warehouse, this_process("source remove", self._clock)):
+        with self._lease("source remove"):
+            # first, so that no view ever rests on a stream with a gap
+            serving.drop_readers(self._catalog, name)
             source = open_source(name, self.project.sources[name], self.project.root)
             done = source.remove()
             return done + serving.forget_source(self.project.warehouse, self._catalog, name)
