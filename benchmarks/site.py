@@ -1,8 +1,8 @@
 """One scale factor: two databases, a warehouse with two views, and the steps that are measured.
 
-The loop of `run` does not turn here. Captures run; a batch is committed at the sources, captured to the
-last transaction, and then refreshed by one call of the product's own `Maintainer.cycle` per view. That
-is why this module reaches behind the warehouse's public side, and why it is the only one that does.
+The loop of `run` does not turn here. Captures run; a batch is committed at the sources, captured to
+the last transaction, and then refreshed by one call of the product's own `Maintainer.cycle` per
+view. That is why this module reaches behind the warehouse's public side; no other one does.
 """
 
 from __future__ import annotations
@@ -157,8 +157,9 @@ class Site:
     def _twin(self, plan: Planned) -> ViewStore:
         """Where the recomputed twin of a view is kept, beside the warehouse's own tables."""
         row = self._parts.catalog.views.get(plan.name)
-        twin = ViewStore(self._parts.root, replace(row, name=f"{row.name}_recomputed"),
-                         Shape(None, plan.types))
+        twin = ViewStore(
+            self._parts.root, replace(row, name=f"{row.name}_recomputed"), Shape(None, plan.types)
+        )
         twin.create()
         return twin
 

@@ -21,8 +21,9 @@ class Sizes:
     """Transactions of a hot-row batch; each makes two row changes."""
     runs: int
     warm_ups: int
-    recomputes: int
-    """In how many of the runs the recompute is measured as well."""
+    applies: int
+    budget: float
+    """Seconds after which no further round is begun, from the start of the program."""
 
     @property
     def share(self) -> int:
@@ -39,7 +40,8 @@ FULL = Sizes(
     hot=5_000,
     runs=7,
     warm_ups=2,
-    recomputes=7,
+    applies=2,
+    budget=560,
 )
 SMOKE = Sizes(
     scale=0.02,
@@ -50,5 +52,6 @@ SMOKE = Sizes(
     hot=300,
     runs=2,
     warm_ups=0,
-    recomputes=2,
+    applies=1,
+    budget=50,
 )

@@ -1,8 +1,8 @@
 """TPC-H tables in an embedded PostgreSQL, loaded once and kept as template databases.
 
 lineitem and orders lie in one database, customer in another. The generator's output goes straight
-into COPY. A template is complete when its comment says so; a run works on copies of the templates and
-drops them at its end.
+into COPY. A template is complete when its comment says so; a run works on copies of the templates
+and drops them at its end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SERVER = {
     "synchronous_commit": "off",
     "file_copy_method": "clone" if sys.platform == "darwin" else "copy",
 }
-"""No fsync, no autovacuum, no checkpoints: what is measured is steadyview, not the server's upkeep."""
+"""No autovacuum, no checkpoints: what is measured is steadyview, not the server's upkeep."""
 _COMPLETE = "steadyview benchmark, layout 1"
 _BLOCK = 1 << 20
 _TABLES = {

@@ -3,7 +3,7 @@
     part(f)  =  time in f  -  time in wrapped functions that f calls in the same thread
     rest     =  time of the refresh  -  sum of all parts
 
-Only functions that one refresh of one view calls one after the other are wrapped, so the parts add up.
+Only functions that a refresh of one view calls one after the other are wrapped: the parts add up.
 """
 
 from __future__ import annotations
@@ -92,5 +92,3 @@ class Trace:
                 self._inside.spent = outer + took
 
         return timed
-
-

@@ -1,0 +1,161 @@
+"""From rounds to the table: each figure is a list over the rounds, shown as median and range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.measuring import Round
+from benchmarks.site import SHORT, VIEWS
+from benchmarks.sizes import Sizes
+
+SECONDS, TIMES, MICROS, RATE = "s", "x", "us", "/s"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the table. `most`/`least` is the target, None where a figure is only reported."""
+
+    what: str
+    view: str
+    unit: str
+    values: Sequence[float]
+    most: float | None = None
+    least: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The middle one."""
+        return median(self.values)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the median meets the target."""
+        if self.most is None and self.least is None:
+            return "-"
+        met = self.median <= self.most if self.most is not None else self.median >= self.least
+        return "met" if met else "missed"
+
+    @property
+    def target(self) -> str:
+        """As text."""
+        if self.most is not None:
+            return f"<= {shown(self.most, self.unit)}"
+        return f">= {shown(self.least, self.unit)}" if self.least is not None else "-"
+
+
+def shown(value: float | None, unit: str) -> str:
+    """A figure with its unit.
+
+    >>> shown(0.7512, "s"), shown(41234.4, "/s"), shown(17.2, "us"), shown(5, "x")
+    ('0.751 s', '41,234/s', '17.2 us', '5.0x')
+    """
+    assert value is not None
+    if unit == RATE:
+        return f"{value:,.0f}/s"
+    if unit == SECONDS:
+        return f"{value:.3f} s" if value < 10 else f"{value:.1f} s"
+    return f"{value:.1f} us" if unit == MICROS else f"{value:.1f}x"
+
+
+def findings(
+    rounds: Sequence[Round], applied: Mapping[str, Sequence[float]], sizes: Sizes
+) -> list[Finding]:
+    """The whole table, targets first."""
+
+    def each(figure: Callable[[Round], float]) -> list[float]:
+        return [figure(r) for r in rounds]
+
+    found: list[Finding] = []
+    for view, short in SHORT.items():
+        found += _targets(view, short, each, sizes)
+    for view, short in SHORT.items():
+        found += _beside(view, short, each, sizes)
+        found.append(Finding("apply of 0.1 % of the rows", short, SECONDS, applied[view]))
+    both = each(lambda r: r.seconds["small, both views", "both"])
+    found.append(Finding(f"{sizes.small:,} changes, both views in a batch", "both", SECONDS, both))
+    for case, label in (("small", sizes.small), ("large", sizes.large)):
+        took = each(lambda r, c=case: r.seconds[c, "capture"])
+        what = f"{label:,} changes: captured and admitted after their last commit"
+        found.append(Finding(what, "both", SECONDS, took))
+    return found
+
+
+Each = Callable[[Callable[[Round], float]], list[float]]
+
+
+def _targets(view: str, short: str, each: Each, sizes: Sizes) -> list[Finding]:
+    def ratio(case: str, other: str) -> list[float]:
+        return each(lambda r: r.seconds[case, view] / r.seconds[other, view])
+
+    def marginal(r: Round) -> float:
+        more = r.changes["large"] - r.changes["small"]
+        return (r.seconds["large", view] - r.seconds["small", view]) / more * 1_000_000
+
+    scales = f"SF {sizes.smaller_scale:g} -> SF {sizes.scale:g}"
+    small = each(lambda r: r.seconds["small", view])
+    return [
+        Finding(
+            "0.1 % of the rows changed: recompute / refresh",
+            short,
+            TIMES,
+            ratio("recompute", "share"),
+            least=5,
+        ),
+        Finding(
+            f"cost of a further change, {sizes.small:,} -> {sizes.large:,}",
+            short,
+            MICROS,
+            each(marginal),
+            most=25,
+        ),
+        Finding(f"small batch: {sizes.small:,} changes", short, SECONDS, small, most=1),
+        Finding(
+            f"hot row: {sizes.hot:,} transactions at one order / spread",
+            short,
+            TIMES,
+            ratio("hot", "spread"),
+            most=3,
+        ),
+        Finding(
+            "hot row, a column of the view / spread",
+            short,
+            TIMES,
+            ratio("hot, kept", "spread, kept"),
+            most=3,
+        ),
+        Finding(
+            f"same change, {scales}",
+            short,
+            TIMES,
+            ratio("small", "small at smaller scale"),
+            most=1.3,
+        ),
+    ]
+
+
+def _beside(view: str, short: str, each: Each, sizes: Sizes) -> list[Finding]:
+    def took(case: str) -> list[float]:
+        return each(lambda r: r.seconds[case, view])
+
+    rate = each(lambda r: r.changes["large"] / r.seconds["large", view])
+    return [
+        Finding(f"{sizes.large:,} changes in a batch", short, RATE, rate),
+        Finding(f"{sizes.large:,} changes in a batch", short, SECONDS, took("large")),
+        Finding(f"{sizes.tiny:,} changes", short, SECONDS, took("tiny")),
+        Finding(f"0.1 %: refresh ({sizes.share:,} changes)", short, SECONDS, took("share")),
+        Finding("0.1 %: recompute", short, SECONDS, took("recompute")),
+        Finding("hot row", short, SECONDS, took("hot")),
+        Finding("hot row, a column of the view", short, SECONDS, took("hot, kept")),
+    ]
+
+
+def parts(rounds: Sequence[Round], case: str = "small") -> list[tuple[str, list[float]]]:
+    """Median seconds of each part of a refresh, one column per view, largest first."""
+    names = {name for r in rounds for v in VIEWS for name in r.parts[case, v]}
+    table = [
+        (name, [median(r.parts[case, v].get(name, 0.0) for r in rounds) for v in VIEWS])
+        for name in names
+    ]
+    return sorted(table, key=lambda row: -sum(row[1]))

@@ -1,0 +1,123 @@
+"""The rounds: every case once per round, cases interleaved, each round starting with another case.
+
+A case commits its batch, waits until all of it is captured, and refreshes each view. A round's
+figures are only ever compared with figures of the same round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from benchmarks.site import VIEWS, Site
+from benchmarks.sizes import Sizes
+
+Told = Callable[[str], None]
+
+
+@dataclass
+class Round:
+    """Seconds by (case, what); row changes by case; parts of the refreshes by (case, view)."""
+
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    changes: dict[str, int] = field(default_factory=dict)
+    parts: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A batch of changes at one site; how many there were is what `commit` returns."""
+
+    name: str
+    site: Site
+    commit: Callable[[], int]
+    together: bool = False
+    recompute: bool = False
+
+    def run(self, order: list[str]) -> Round:
+        """Commit, capture, refresh the views in that order."""
+        found = Round()
+        started = time.perf_counter()
+        found.changes[self.name] = self.commit()
+        found.seconds[self.name, "commit"] = time.perf_counter() - started
+        found.seconds[self.name, "capture"] = self.site.capture()
+        if self.together:
+            found.seconds[self.name, "both"] = self.site.refresh_both()
+            return found
+        for view in order:
+            took, parts = self.site.refresh(view)
+            found.seconds[self.name, view] = took
+            found.parts[self.name, view] = parts
+        if self.recompute:
+            for view in order:
+                found.seconds["recompute", view] = self.site.recompute(view)
+        return found
+
+
+def cases(large: Site, smaller: Site, sizes: Sizes) -> list[Case]:
+    """What is measured."""
+    work, other = large.workload, smaller.workload
+    return [
+        Case("share", large, lambda: work.mixed(sizes.share), recompute=True),
+        Case("tiny", large, lambda: work.mixed(sizes.tiny)),
+        Case("small", large, lambda: work.mixed(sizes.small)),
+        Case("small at smaller scale", smaller, lambda: other.mixed(sizes.small)),
+        Case("small, both views", large, lambda: work.mixed(sizes.small), together=True),
+        Case("large", large, lambda: work.mixed(sizes.large)),
+        Case("spread", large, lambda: work.spread(sizes.hot)),
+        Case("hot", large, lambda: work.hot(sizes.hot)),
+        Case("spread, kept", large, lambda: work.spread(sizes.hot, kept=True)),
+        Case("hot, kept", large, lambda: work.hot(sizes.hot, kept=True)),
+    ]
+
+
+def warm_up(large: Site, smaller: Site, sizes: Sizes, told: Told) -> None:
+    """The same statements on both sites until Spark has compiled them; nothing is kept."""
+    for i in range(sizes.warm_ups):
+        for case in cases(smaller, smaller, sizes):
+            told(f"warm-up {i + 1} of {sizes.warm_ups}: {case.name}")
+            Case(case.name, smaller, case.commit).run(list(VIEWS))
+    if sizes.warm_ups:
+        told("warm-up at the larger scale")
+        Case("small", large, lambda: large.workload.mixed(sizes.small)).run(list(VIEWS))
+
+
+def rounds(large: Site, smaller: Site, sizes: Sizes, until: float, told: Told) -> Iterator[Round]:
+    """Up to `sizes.runs` rounds; fewer where the next would not be over by `until` (monotonic)."""
+    todo = cases(large, smaller, sizes)
+    longest = 0.0
+    for i in range(sizes.runs):
+        started = time.monotonic()
+        if i >= min(3, sizes.runs) and started + longest > until:
+            return
+        yield _round(todo[i % len(todo) :] + todo[: i % len(todo)], i, sizes, told)
+        longest = max(longest, time.monotonic() - started)
+
+
+def _round(todo: list[Case], number: int, sizes: Sizes, told: Told) -> Round:
+    whole = Round()
+    order = list(VIEWS) if number % 2 == 0 else list(VIEWS)[::-1]
+    for case in todo:
+        told(f"round {number + 1} of {sizes.runs}: {case.name}")
+        part = case.run(order)
+        whole.seconds.update(part.seconds)
+        whole.changes.update(part.changes)
+        whole.parts.update(part.parts)
+    return whole
+
+
+def applies(site: Site, sizes: Sizes, told: Told) -> dict[str, list[float]]:
+    """Seconds to roll each base by a 0.1 % change, after it was brought up to date."""
+    found: dict[str, list[float]] = {view: [] for view in VIEWS}
+    for view in VIEWS:
+        told("apply: bases brought up to date")
+        site.apply(view)
+    for _ in range(sizes.applies):
+        told("apply")
+        site.workload.mixed(sizes.share)
+        site.capture()
+        site.refresh_both()
+        for view in VIEWS:
+            found[view].append(site.apply(view))
+    return found
