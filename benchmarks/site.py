@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -172,9 +171,9 @@ class Site:
 @contextmanager
 def opened(folder: Path, databases: Databases, spark: SparkSession) -> Iterator[Site]:
     """A site over a fresh project in `folder`."""
-    project: Any = write_project(folder, databases)
-    with (
-        steadyview.open(project, spark=spark) as warehouse,
-        warehouse._kept("bench") as keeping,
-    ):
-        yield Site(warehouse, keeping, databases)
+    with steadyview.open(write_project(folder, databases), spark=spark) as warehouse:
+        keeping = Keeping(warehouse._parts, warehouse._plans)
+        try:
+            yield Site(warehouse, keeping, databases)
+        finally:
+            keeping.stop()
