@@ -51,11 +51,13 @@ warehouse = "warehouse"
 [sources.sales]
 type = "postgresql"
 url = "{sales}"
+slot = "{slot}_sales"
 tables = ["public.orders", "public.lineitem"]
 
 [sources.crm]
 type = "postgresql"
 url = "{crm}"
+slot = "{slot}_crm"
 tables = ["public.customer"]
 """
 
@@ -64,7 +66,8 @@ def write_project(folder: Path, databases: Databases) -> Path:
     """A project over the two databases with both views."""
     (folder / "views").mkdir(parents=True)
     urls = {role: databases.url(role) for role in ("sales", "crm")}
-    (folder / "steadyview.toml").write_text(_PROJECT.format(**urls))
+    slot = databases.name("bench").replace("-", "_")
+    (folder / "steadyview.toml").write_text(_PROJECT.format(slot=slot, **urls))
     for name, text in VIEWS.items():
         (folder / "views" / f"{name}.sql").write_text(text)
     return folder
