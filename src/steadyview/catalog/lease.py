@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from steadyview.errors import StorageUnavailable, WarehouseHeld
+from steadyview.delta.failures import unavailable
+from steadyview.errors import WarehouseHeld
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,7 @@ def _access(warehouse: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageUnavailable(
-            f'the lease of warehouse "{warehouse}" cannot be accessed', detail=str(error)
-        ) from error
+        raise unavailable(warehouse / "lease", error) from error
 
 
 def _read(descriptor: int) -> Holder:

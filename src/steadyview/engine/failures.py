@@ -2,7 +2,8 @@
 
 Spark wraps what its tasks raise in texts of its own. Three causes are found in them: an error of
 ours that a task raised while reading a source (it travels with all its parts), a full disk, and a
-file of the warehouse that is gone. Everything else stays what it is.
+file of the warehouse that is gone. Everything else stays what it is. (PySpark hands out an error of
+Java that it does not know, a full disk among them, as it comes.)
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from steadyview import errors
@@ -45,14 +47,14 @@ def spark_told(folder: Path) -> Iterator[None]:
         raise damaged(folder, "lacks a file", error) from error
     except OSError as error:
         raise unavailable(folder, error) from error
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         known = cause(error, folder)
         if known is None:
             raise
         raise known from error
 
 
-def cause(error: PySparkException, folder: Path) -> SteadyviewError | None:
+def cause(error: Exception, folder: Path) -> SteadyviewError | None:
     """The error of ours behind Spark's, None if there is none."""
     text = str(error)
     if found := _CARRIED.search(text):

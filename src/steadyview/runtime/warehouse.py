@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from functools import cached_property
@@ -86,6 +86,8 @@ class Warehouse:
             name: open_source(name, settings, project.root)
             for name, settings in project.sources.items()
         }
+        for source in sources.values():
+            self._closing.callback(source.close)
         log = UpdateLog(project.warehouse / "log")
         return Parts(project, spark, self._catalog, log, sources, self._clock)
 
@@ -226,7 +228,8 @@ class Warehouse:
             # first, so that no view ever rests on a stream with a gap
             serving.drop_readers(self._catalog, name)
             source = open_source(name, self.project.sources[name], self.project.root)
-            done = source.remove()
+            with closing(source):
+                done = source.remove()
             return done + serving.forget_source(self.project.warehouse, self._catalog, name)
 
     # --- reading -----------------------------------------------------------------------------
