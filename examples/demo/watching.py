@@ -1,4 +1,4 @@
-"""The live display of the demo, and what it remembers: when which commit became visible."""
+"""The live display of the demo, and its clock."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ class Watcher(AbstractContextManager["Watcher"]):
 
     def __init__(self, seconds: float, stop: threading.Event) -> None:
         self.seconds = seconds
-        self.published: list[tuple[int, float]] = []
-        self._stop = stop
         self._timer = threading.Timer(seconds, stop.set)
         self._started = 0.0
         self._last_line = 0.0
@@ -44,19 +42,13 @@ class Watcher(AbstractContextManager["Watcher"]):
             self._live.stop()
 
     def progress(self, status: Any) -> None:
-        """Take one status: remember what it publishes, show it."""
-        now = time.time()
+        """Show one status; the clock starts when every view has a first state."""
+        now = time.monotonic()
         cns = [view.cn for view in status.views]
-        if cns and None not in cns:
-            self._remember(min(cns), now)
-        self._show(status, now)
-
-    def _remember(self, cn: int, now: float) -> None:
-        if not self._started:
+        if not self._started and cns and None not in cns:
             self._started = now
             self._timer.start()
-        if not self.published or cn > self.published[-1][0]:
-            self.published.append((cn, now))
+        self._show(status, now)
 
     def _show(self, status: Any, now: float) -> None:
         left = self.seconds - (now - self._started) if self._started else self.seconds

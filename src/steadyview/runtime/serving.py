@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,14 +128,33 @@ def history(parts: Parts, plan: Planned, limit: int) -> list[Commit]:
         )
     store = ViewStore(parts.root, row, plan.shape)
     found = changes(parts.spark, store, row, parts.catalog.views.bases(plan.name), limit)
-    return [_commit(parts, c.cn, c.added, c.removed) for c in found]
+    places = {c.cn: parts.catalog.commits.transaction_of(c.cn) for c in found}
+    ids = _transaction_ids(parts.log, places.values())
+    return [
+        Commit(
+            c.cn,
+            from_us(parts.catalog.commits.time_of(c.cn)),
+            places[c.cn][0],
+            ids.get(places[c.cn], places[c.cn][1]),
+            c.added,
+            c.removed,
+        )
+        for c in found
+    ]
 
 
-def _commit(parts: Parts, cn: int, added: int, removed: int) -> Commit:
-    commits = parts.catalog.commits
-    source, seq = commits.transaction_of(cn)
-    ids = parts.log.transactions(source, seq, seq)["tx"].to_pylist()
-    return Commit(cn, from_us(commits.time_of(cn)), source, ids[0] if ids else seq, added, removed)
+def _transaction_ids(
+    log: UpdateLog, places: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], int]:
+    """What the sources call these (source, seq) transactions; the log is read once per source."""
+    by_source: dict[str, list[int]] = {}
+    for source, seq in places:
+        by_source.setdefault(source, []).append(seq)
+    return {
+        (source, row["seq"]): row["tx"]
+        for source, seqs in by_source.items()
+        for row in log.transactions(source, min(seqs), max(seqs)).to_pylist()
+    }
 
 
 def _check_recomputed(parts: Parts, plan: Planned, bases: list[Base], cn: int) -> None:
