@@ -114,7 +114,7 @@ class SparkAlgebra:
     def seed(self, occurrence: Occurrence, conditions: Sequence[str]) -> Partial:
         """The batch's own log rows of the occurrence, filtered."""
         log = self._logs[occurrence.relation.name]
-        within = [f"_cn > {self._window.after}", f"_cn <= {self._window.upto}"]
+        within = self._within(log)
         where = self._guarded(within, [*_filters(occurrence), *conditions])
         name = occurrence.name
         rows = _select(occurrence, "CAST(_count AS BIGINT) AS _n, _cn AS _k")
@@ -168,6 +168,12 @@ class SparkAlgebra:
     def add(self, partials: Sequence[Partial]) -> Sum:
         """The terms side by side; `statements` makes one UNION ALL of them."""
         return Sum(tuple(partials))
+
+    def _within(self, log: TaggedLog) -> list[str]:
+        """The log rows of the window; by number only where the log was tagged for another one."""
+        after, upto = self._window.after, self._window.upto
+        start = "_own" if log.after == after else f"_cn > {after}"
+        return [start, f"_cn <= {upto}"] if log.cn_high > upto else [start]
 
     def _at(self, time: str, occurrence: Occurrence, conditions: Sequence[str]) -> str:
         """The partner's row holds at the time, and the conditions are met."""

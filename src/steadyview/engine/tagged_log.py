@@ -27,6 +27,7 @@ from steadyview.delta.failures import told
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames, column_ddl
 
+_TAGS = "_cn BIGINT, _reflected BOOLEAN, _own BOOLEAN"
 ARROW_LIMIT = 200_000
 """Up to so many rows may pass the driver (law 1)."""
 
@@ -53,8 +54,8 @@ class Admitted:
 class TaggedLog:
     """Log rows of one relation: files, the temporary view over them, how many, and P's shape.
 
-    `changed`: some row belongs to the batch itself. `events` counts rows per value of each column
-    asked for, at most: how hot the hottest value is.
+    `_own` marks the rows after cn `after`: a column, not a number in the SQL text, because Spark
+    compiles a plan anew whenever a number in it changes.
     """
 
     relation: RelationSchema
@@ -64,6 +65,7 @@ class TaggedLog:
     rows: int
     cn_low: int
     cn_high: int
+    after: int
     _hottest: dict[int, int] = field(default_factory=dict, compare=False)
 
     def hottest(self, column: int) -> int:
@@ -109,9 +111,9 @@ class LogTagger:
         tag = self._by_arrow if small else self._by_spark
         with spark_told(self._folder):
             paths, rows, low, high = tag(relation, [p for p, _ in files], columns, admitted, after)
-        ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, _cn BIGINT, _reflected BOOLEAN"
+        ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {_TAGS}"
         view = self._frames.parquet("log", paths, ddl.removeprefix(", "))
-        return TaggedLog(relation, view, tuple(paths), columns, rows, low, high)
+        return TaggedLog(relation, view, tuple(paths), columns, rows, low, high, after)
 
     def _by_arrow(
         self,
@@ -133,9 +135,8 @@ class LogTagger:
         place = place[matters]
         cn, reflected = admitted.cn[place], admitted.reflected[place]
         tagged = table.drop_columns([SEQ]).filter(pa.array(matters))
-        tagged = tagged.append_column("_cn", pa.array(cn)).append_column(
-            "_reflected", pa.array(reflected)
-        )
+        for name, values in (("_cn", cn), ("_reflected", reflected), ("_own", cn > after)):
+            tagged = tagged.append_column(name, pa.array(values))
         if not tagged.num_rows:
             return [], 0, 0, 0
         path = self._path(relation)
@@ -152,25 +153,24 @@ class LogTagger:
     ) -> tuple[list[str], int, int, int]:
         keep = admitted.mattering(after)
         seqs = np.arange(admitted.first, admitted.last + 1)[keep]
+        cn = admitted.cn[keep]
         mapping = pa.table(
-            {SEQ: seqs, "_cn": admitted.cn[keep], "_reflected": admitted.reflected[keep]}
+            {SEQ: seqs, "_cn": cn, "_reflected": admitted.reflected[keep], "_own": cn > after}
         )
         path = self._path(relation)
         commits = path.with_suffix(".commits.parquet")
         pq.write_table(mapping, commits, compression="none")
         ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {SEQ} BIGINT".removeprefix(", ")
         log = self._frames.parquet("raw", files, ddl)
-        table = self._frames.parquet(
-            "commits", [str(commits)], f"{SEQ} BIGINT, _cn BIGINT, _reflected BOOLEAN"
-        )
+        table = self._frames.parquet("commits", [str(commits)], f"{SEQ} BIGINT, {_TAGS}")
         names = "".join(f"l.c{i}, " for i in columns)
         self._frames.spark.sql(
-            f"SELECT {names}l.{COUNT}, m._cn, m._reflected "
+            f"SELECT {names}l.{COUNT}, m._cn, m._reflected, m._own "
             f"FROM {log} l JOIN {table} m USING ({SEQ})"
         ).write.mode("overwrite").parquet(str(path))
         paths = sorted(str(p) for p in path.glob("*.parquet"))
         rows = sum(pq.read_metadata(p).num_rows for p in paths)
-        low, high = (int(admitted.cn[keep].min()), int(admitted.cn[keep].max())) if rows else (0, 0)
+        low, high = (int(cn.min()), int(cn.max())) if rows else (0, 0)
         return (paths if rows else []), rows, low, high
 
     def _path(self, relation: RelationSchema) -> Path:
