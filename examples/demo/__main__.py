@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -38,15 +39,15 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     hide_incubator_warning()
     try:
-        run_demo(arguments.folder, arguments.seconds)
+        middle = run_demo(arguments.folder, arguments.seconds)
     except KeyboardInterrupt:
         print("\nstopped; servers and writers are stopped as well")
         sys.exit(130)
-    print_what_next(arguments.folder)
+    print_what_next(arguments.folder, middle)
 
 
-def run_demo(folder: Path, seconds: float) -> None:
-    """The whole demo; servers and processes are gone when it returns or raises."""
+def run_demo(folder: Path, seconds: float) -> int:
+    """The whole demo; a cn from its middle. Servers and processes are gone when it ends."""
     prepare_folder(folder)
     with ExitStack() as running:
         say("starting PostgreSQL, filling the shop")
@@ -65,7 +66,7 @@ def run_demo(folder: Path, seconds: float) -> None:
         done = finish(writers)
         say("writers stopped; taking in what they wrote last")
         warehouse.run_once()
-        print_report(warehouse, shadow, done)
+        return print_report(warehouse, shadow, done)
 
 
 def prepare_folder(folder: Path) -> None:
@@ -118,17 +119,17 @@ def say(text: str) -> None:
     print(f"· {text} ...", flush=True)
 
 
-def print_what_next(folder: Path) -> None:
-    """Three commands to try on what was left behind."""
+def print_what_next(folder: Path, middle: int) -> None:
+    """Three commands to try on what was left behind; none of them needs a source."""
     print(f"The project is in {folder}/ (its PostgreSQL is stopped). Try:\n")
-    steady = Path(sys.executable).with_name("steadyview")
-    near = steady.relative_to(Path.cwd()) if steady.is_relative_to(Path.cwd()) else steady
+    program = Path(sys.executable).with_name("steadyview")
+    near = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
     for command in (
         'query "SELECT * FROM revenue_by_region ORDER BY revenue DESC"',
+        f'query "SELECT * FROM revenue_by_region ORDER BY revenue DESC" --at {middle}',
         "history revenue_by_region --limit 10",
-        "explain open_order_lines",
     ):
-        print(f"  {near} {command} --project {folder}")
+        print(f"  {near} {command} --project {shlex.quote(str(folder))}")
     print(f"\n{folder}/start-postgres.sh starts its PostgreSQL again; then run and verify work.")
 
 

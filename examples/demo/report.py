@@ -17,8 +17,8 @@ _SOURCE = "sales"
 _ALL = 1_000_000
 
 
-def print_report(warehouse: Any, shadow: Any, done: dict[str, Any]) -> None:
-    """Numbers of the run, then the culprit's, then the verdict of `verify` at past commits."""
+def print_report(warehouse: Any, shadow: Any, done: dict[str, Any]) -> int:
+    """Numbers of the run, the culprit's, the verdicts of `verify`; a cn from the run's middle."""
     console = Console()
     folder = warehouse.project.warehouse
     with Catalog.open(folder, SystemClock()) as catalog:
@@ -29,6 +29,7 @@ def print_report(warehouse: Any, shadow: Any, done: dict[str, Any]) -> None:
     console.print(_culprit(warehouse.compare(shadow)))
     console.print("· recomputing past states from the sources, to compare ...")
     console.print(_verdicts(warehouse, batches))
+    return (batches[0].from_cn + captured) // 2
 
 
 def _batches(catalog: Catalog) -> list[Batch]:

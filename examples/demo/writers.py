@@ -24,7 +24,7 @@ import psycopg
 
 from examples.demo.shop import CUSTOMERS, ORDERS, PRODUCTS, STATUSES, customer, insert_order
 
-_PAUSE = {"sales": 0.02, "crm": 0.04}
+_PAUSE = {"sales": 0.04, "crm": 0.08}
 
 
 class RolledBack(Exception):

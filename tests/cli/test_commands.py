@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 
 from steadyview.cli.app import app
 
+pytestmark = pytest.mark.usefixtures("spark")
 runner = CliRunner()
 REVENUE = "SELECT region, revenue_cents FROM revenue_by_region ORDER BY region"
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory):
+def shop(tmp_path_factory, spark):
     """A starter project, run once."""
     folder = tmp_path_factory.mktemp("projects") / "my shop"
     assert runner.invoke(app, ["init", str(folder)]).exit_code == 0
