@@ -69,10 +69,10 @@ class Keeper:
     def kill(self) -> None:
         """kill -9, with everything it started."""
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.end()
 
     def end(self) -> None:
-        """Let it end by itself; kill it if it does not."""
+        """Wait until it has ended: it does so when there is nothing more to read."""
         self.process.communicate()
 
 

@@ -7,29 +7,12 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from examples.embedded_postgres import EmbeddedPostgres
 from steadyview.cli.app import app
 from steadyview.errors import ChangesLost, SourceUnavailable
 from tests.crash.checks import check_all
 from tests.crash.running import Running, opened, published
+from tests.crash.server import Server
 from tests.crash.shop import Shop, shop_on
-
-
-class Server:
-    """A PostgreSQL of the test's own, which may be stopped; looks like `tests.servers.Database`."""
-
-    def __init__(self, folder) -> None:
-        self._server = EmbeddedPostgres(folder).start()
-        self.name = "shop"
-        self.url = self._server.create_database(self.name)
-        self.start, self.stop, self.delete = (
-            self._server.start,
-            self._server.stop,
-            self._server.delete,
-        )
-
-    def connect(self):
-        return self._server.connect(self.name)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import chain, count
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,6 +103,16 @@ class Table:
         with told(folder):
             shutil.rmtree(folder, ignore_errors=not folder.exists())
         return folder
+
+    def unused_folder(self, app: str, version: int) -> Path:
+        """A folder for Spark's files of the write (app, version) that nobody ever wrote into.
+
+        Spark outlives a killed driver for a while: an earlier attempt may still be writing where it
+        began. What it leaves is unlisted, and goes with the next vacuum.
+        """
+        first = self.folder_for(app, version)
+        later = (first.with_name(f"{first.name}-{attempt}") for attempt in count(2))
+        return next(folder for folder in chain([first], later) if not folder.exists())
 
     def collect(self, folder: Path, ranges: Ranges | None = None) -> list[AddedFile]:
         """What Spark wrote into `folder`; see `files.collect`."""

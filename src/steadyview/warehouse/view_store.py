@@ -12,6 +12,8 @@ hash b of B.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,9 +92,10 @@ class ViewStore:
         """
         if self.delta.done(DELTA, upto):
             return self.delta.version()
-        folder = self.delta.clear_folder(DELTA, upto)
+        folder = self.delta.unused_folder(DELTA, upto)
         writer = change.coalesce(files) if files else change
-        writer.write.mode("overwrite").parquet(str(folder))
+        with _gone_on_failure(folder):
+            writer.write.mode("overwrite").parquet(str(folder))
         crash_point("delta-written")
         added = self.delta.collect(folder, {"_cn": (after + 1, upto)})
         if not added:
@@ -105,8 +108,9 @@ class ViewStore:
     def write_base(self, rows: DataFrame, cn: int, removes: list[str]) -> Base:
         """Make `rows` (base columns and `_bucket`) the base at cn, in place of `removes`."""
         if not self.base.done(BASE, cn):
-            folder = self.base.clear_folder(BASE, cn)
-            rows.write.mode("overwrite").partitionBy("_bucket").parquet(str(folder))
+            folder = self.base.unused_folder(BASE, cn)
+            with _gone_on_failure(folder):
+                rows.write.mode("overwrite").partitionBy("_bucket").parquet(str(folder))
             crash_point("base-written")
             added = self.base.collect(folder)
             self.base.commit(BASE, cn, added, removes, {"cn": str(cn)})
@@ -122,6 +126,16 @@ class ViewStore:
         if upto <= after:
             return []
         return [f for f in self.delta.files(version) if f.may_hold("_cn", after + 1, upto)]
+
+
+@contextmanager
+def _gone_on_failure(folder: Path) -> Iterator[None]:
+    """Leave nothing of a failed write: on a full disk every byte counts."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def ddl(columns: list[tuple[str, str]]) -> str:

@@ -7,6 +7,7 @@ Claim: every session renders values the same way (`SESSION`), sees every row or 
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import threading
 from collections.abc import Iterator
@@ -28,6 +29,11 @@ SESSION = (
 _REPLICATION = "; SET wal_sender_timeout = '5min'"
 _TIMEOUT_FROM_17 = "; SET transaction_timeout = 0"
 _VERSION_17 = 170000
+# libpq tells why a connection failed in words only.
+_NOT_LET_IN = re.compile(
+    r"FATAL: +(password authentication failed|no pg_hba\.conf entry|permission denied"
+    r"|(role|database) .* does not exist)|no password supplied"
+)
 _UNAVAILABLE_CLASSES = ("08", "53", "57", "58", "40", "55")
 
 
@@ -67,6 +73,12 @@ class Address:
     def _translated(self, error: psycopg.Error) -> SteadyviewError:
         text = self.scrub(str(error))
         state = error.sqlstate
+        if _NOT_LET_IN.search(text):
+            return SourceRefused(
+                f'source "{self.source}" does not let us in',
+                detail=text,
+                hint=f"correct the url of [sources.{self.source}], or the rights at the server",
+            )
         if (
             isinstance(error, psycopg.OperationalError)
             or (state or "08")[:2] in _UNAVAILABLE_CLASSES

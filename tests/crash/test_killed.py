@@ -1,0 +1,81 @@
+"""Killed at any moment, with or without its Spark, a process leaves nothing but its work undone."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+
+import psutil
+import pytest
+
+from tests.crash.checks import check_all
+from tests.crash.keepers import Keeper, Killed
+from tests.crash.shop import new_shop
+
+PATIENCE = 120.0
+
+
+@pytest.fixture
+def shop(tmp_path):
+    shop = new_shop(tmp_path / "shop")
+    shop.begin()
+    yield shop
+    shop.database.drop()
+
+
+class Writers:
+    """Both databases change all the time, until the block ends."""
+
+    def __init__(self, shop) -> None:
+        self._shop = shop
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._write)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        while not self._end.wait(0.1):
+            self._shop.sell(1)
+            self._shop.move(1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_at_a_random_moment_nothing_is_lost_and_nothing_is_twice(shop, spark, seed):
+    """Spark lives on and finishes what it was told: the next one must not stumble over it."""
+    moments = random.Random(seed)
+    keeper = Keeper(shop.folder, spark)
+    keeper.ask("once")
+    with Writers(shop):
+        for _ in range(3):
+            keeper.tell("once")
+            threading.Event().wait(moments.uniform(0.0, 3.0))
+            keeper.kill()
+            keeper = Keeper(shop.folder, spark)
+    keeper.ask("once")
+    check_all(shop, keeper)
+    keeper.end()
+
+
+def test_a_killed_driver_takes_its_java_with_it_and_the_next_one_goes_on(shop, spark):
+    keeper = Keeper(shop.folder)
+    keeper.ask("once")
+    started = psutil.Process(keeper.process.pid).children(recursive=True)
+    assert any("java" in process.name() for process in started)
+    shop.sell()
+    keeper.tell("once")
+    os.kill(keeper.process.pid, signal.SIGKILL)
+    with pytest.raises(Killed):
+        keeper.answer()
+    _, alive = psutil.wait_procs(started, PATIENCE)
+    assert not alive
+    after = Keeper(shop.folder, spark)
+    after.ask("once")
+    check_all(shop, after)
+    after.end()
