@@ -19,12 +19,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import steadyview
 from examples.demo import shop
 from examples.demo.report import print_report
 from examples.demo.watching import Watcher
 from examples.embedded_postgres import EmbeddedPostgres
+from steadyview.cli.opening import opened
 from steadyview.cli.quiet_java import hide_incubator_warning
+from steadyview.cli.stopping import run_until_signalled
 from steadyview.runtime.conventional import Conventional
 
 _SEED = 7
@@ -59,7 +60,7 @@ def run_demo(folder: Path, seconds: float) -> int:
         shop.create_project(folder, url, sys.executable)
         say("starting writers on both databases, then Spark (some seconds)")
         writers = running.enter_context(writing(url, folder / "crm.db"))
-        warehouse = running.enter_context(steadyview.open(folder))
+        warehouse = running.enter_context(opened(folder))
         # Beside the views, but never shown in them: what the same answers give uncompensated.
         shadow = Conventional(Path(running.enter_context(tempfile.TemporaryDirectory())))
         watch(warehouse, seconds, shadow)
@@ -108,10 +109,16 @@ def finish(writers: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def watch(warehouse: Any, seconds: float, shadow: Conventional) -> None:
-    """Maintain the views for so long, with a live display."""
-    stop = threading.Event()
-    with Watcher(seconds, stop) as watcher:
-        warehouse.run(stop, watcher.progress, shadow)
+    """Maintain the views for so long, with a live display; Ctrl-C ends the batch and the demo."""
+    watcher = Watcher(seconds)
+
+    def work(stop: threading.Event) -> None:
+        with watcher.showing(stop):
+            warehouse.run(stop, watcher.progress, shadow)
+
+    run_until_signalled(work)
+    if not watcher.time_is_up:
+        raise KeyboardInterrupt
 
 
 def say(text: str) -> None:

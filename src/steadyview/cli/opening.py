@@ -18,13 +18,17 @@ def opened(project: Path) -> Iterator[Any]:
     import steadyview
 
     with steadyview.open(project) as warehouse:
-        _keep_errors_from_being_told_twice()
+        keep_errors_from_being_told_twice()
         yield warehouse
 
 
-def _keep_errors_from_being_told_twice() -> None:
-    """PySpark logs, as a page of JSON, every error that it raises; we report what it raises."""
+def keep_errors_from_being_told_twice() -> None:
+    """PySpark logs every error that it raises as a page of JSON, Py4J an interrupted call.
+
+    We report what they raise. A root logger with a handler keeps Py4J from printing by itself.
+    """
     from pyspark.logger import PySparkLogger
 
+    logging.getLogger().addHandler(logging.NullHandler())
     for name in _LOGGERS_OF_ERRORS:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)

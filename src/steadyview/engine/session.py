@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -67,6 +68,14 @@ def beside(session: SparkSession) -> SparkSession:
     return other
 
 
+def ended(session: SparkSession) -> bool:
+    """Whether Spark is gone, or on its way out: it may get the signal that was meant for us all."""
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())
+    except Exception:  # noqa: BLE001 - nobody there to answer
+        return True
+
+
 def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSession:
     # the driver's JVM reads its log settings before any code of ours can speak to it
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
@@ -85,5 +94,9 @@ def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSess
     builder = SparkSession.builder
     for key, value in configured.items():
         builder = builder.config(key, value)
+    # Started in the main thread, Spark would take over Ctrl-C for good, and answer it by speaking
+    # to the JVM on a connection that is in use.
+    with ThreadPoolExecutor(max_workers=1) as starter:
+        started = starter.submit(builder.getOrCreate).result()
     # a session that already runs in this process belongs to somebody: stay beside it
-    return builder.getOrCreate().newSession()
+    return started.newSession()
