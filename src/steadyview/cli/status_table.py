@@ -49,10 +49,10 @@ def _sources(status: Any) -> Any:
 
 def _views(status: Any) -> Any:
     rows = [
-        (v.name, v.kind, v.level, _state(v), v.cn, Text(_seconds(v.age_seconds)), _rate(v))
+        (v.name, v.kind, v.level, _state(v), _number(v.cn), Text(_seconds(v.age_seconds)), _rate(v))
         for v in status.views
     ]
-    return table(("view", "kind", "level", "state", "cn", "age", "changes/s"), rows)
+    return table(("view", "kind", "level", "state", "cn", "age", "commits/s"), rows)
 
 
 def _errors(status: Any) -> list[Text]:
@@ -88,6 +88,10 @@ def _seconds(seconds: float | None) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+
+
+def _number(value: int | None) -> int | Text:
+    return Text("-") if value is None else value
 
 
 def _known(value: Any) -> str:

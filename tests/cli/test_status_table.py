@@ -1,0 +1,60 @@
+"""The table and the line of `status` and `run`."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from rich.console import Console
+
+from steadyview.cli.status_table import status_line, status_table
+from steadyview.runtime.status import SourceStatus, Status, ViewStatus
+
+TIME = datetime(2026, 11, 16, 10, tzinfo=UTC)
+SALES = SourceStatus("sales", "postgresql", "0/16A0", 42, 0.25, "capturing", None)
+REVENUE = ViewStatus("revenue", "incremental", "complete", "active", 41, TIME, 75.0, 12.4, None)
+STATUS = Status("shop", 42, TIME, None, [SALES], [REVENUE])
+HOLDER = {"pid": 7, "host": "here", "started": 0, "command": "steadyview run"}
+
+
+def shown(status: Status) -> str:
+    out = io.StringIO()
+    Console(file=out, width=200).print(status_table(status))
+    return out.getvalue()
+
+
+def test_the_table_shows_positions_lag_cn_and_age():
+    text = shown(STATUS)
+    for fact in ("shop  cn 42", "0/16A0", "0.2 s", "revenue", "41", "75 s", "12"):
+        assert fact in text
+
+
+def test_who_holds_the_warehouse_is_named():
+    assert "steadyview run is process 7 on here" in shown(replace(STATUS, holder=HOLDER))
+
+
+def test_what_is_wrong_stands_below_the_tables():
+    lost = replace(SALES, error='source "sales" does not answer', state="error")
+    failed = replace(REVENUE, error="[DIVIDE_BY_ZERO] at cn 42", state="stopped")
+    text = shown(replace(STATUS, sources=[lost], views=[failed]))
+    assert 'sales: source "sales" does not answer' in text
+    assert "revenue: [DIVIDE_BY_ZERO] at cn 42" in text
+
+
+def test_a_view_without_state_and_a_source_without_capture_show_dashes():
+    text = shown(
+        replace(
+            STATUS,
+            sources=[replace(SALES, position=None, lag_seconds=None)],
+            views=[replace(REVENUE, cn=None, age_seconds=None, rows_per_second=None)],
+        )
+    )
+    assert "None" not in text
+    assert "NULL" not in text
+
+
+def test_the_line_is_one_line():
+    assert status_line(STATUS) == "cn 42 | sales lag 0.2 s | revenue cn 41 (active)"
+    lost = replace(SALES, error='source "sales" does not answer\ndetail: it is down')
+    assert "\n" not in status_line(replace(STATUS, sources=[lost]))
