@@ -101,11 +101,15 @@ class Maintainer:
 
     def cycle(self, available: frozenset[str], *, building: bool) -> int | None:
         """First states, or one batch over all views, where sources answer; the cn reached."""
-        plans = [self._plans[row.name] for row in self._ready(available, building=building)]
-        if not plans:
-            return None
         with spark_told(self._parts.root):
-            return self._cycled(plans)
+            while ready := self._ready(available, building=building):
+                plans = [self._plans[row.name] for row in ready]
+                try:
+                    return self._cycled(plans)
+                except ColumnLost as lost:
+                    # the others go on without those that use the column, under a new moment
+                    self._stop_users(plans, lost)
+        return None
 
     def _cycled(self, plans: Sequence[Planned]) -> int | None:
         started = self._parts.clock.now_us()
@@ -133,9 +137,6 @@ class Maintainer:
                 done = batch.run(incremental) if incremental else []
                 whole = [p for p in plans if p.definition is None]
                 done += self._recompute(whole, rows, moment, folder, frames)
-        except ColumnLost as lost:
-            self._stop_users(plans, lost)
-            return moment.upto
         finally:
             frames.drop()
         self._publish(done, rows, admitted)
@@ -244,12 +245,15 @@ class Maintainer:
                     self._views.stop(plan.name, lost.reason, cn)
 
     def _stop_users(self, plans: Sequence[Planned], lost: ColumnLost) -> None:
+        """Stop the views that use the column just found lost; raises it if none does."""
         rows = {row.name: row for row in self._running()}
-        for plan in plans:
-            used = {str(r.name): plan.uses(r.name) for r in plan.relations}
-            if lost.column in used.get(lost.relation, ()):
-                cn = rows[plan.name].cn
-                self._views.stop(plan.name, str(lost), None if cn is None else cn + 1)
+        running = [p for p in plans if p.name in rows]
+        users = [p for p in running if lost.column in _used(p).get(lost.relation, ())]
+        if not users:
+            raise lost
+        for plan in users:
+            cn = rows[plan.name].cn
+            self._views.stop(plan.name, str(lost), None if cn is None else cn + 1)
 
     def _ready(self, available: frozenset[str], *, building: bool) -> list[ViewRow]:
         return [
@@ -267,6 +271,11 @@ class Maintainer:
 
     def _store(self, plan: Planned) -> ViewStore:
         return ViewStore(self._parts.root, self._views.get(plan.name), plan.shape)
+
+
+def _used(plan: Planned) -> dict[str, frozenset[str]]:
+    """The columns a view uses, by the display name of their relation."""
+    return {str(r.name): plan.uses(r.name) for r in plan.relations}
 
 
 def _published(done: Done, row: ViewRow) -> Published | None:
