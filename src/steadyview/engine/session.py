@@ -40,6 +40,8 @@ _START = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.catalogImplementation": "in-memory",
+    # the compiled code of every view's statements stays; 100, the default, are a few views
+    "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
     "spark.hadoop.parquet.summary.metadata.level": "NONE",

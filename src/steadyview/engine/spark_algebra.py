@@ -1,6 +1,7 @@
 """The relation algebra on Spark: every operation adds to one SQL text, nothing runs before the end.
 
-A partner is a list of rows with the interval of cns in which they hold, `(row, _n, _from, _to)`:
+A partner is one scan over the files of answer and log, an answer's rows being those without a
+`_count`. It is a list of rows with the interval of cns in which they hold, `(row, _n, _from, _to)`:
 
     answer row                      +1         for all t
     log row at s, reflected         -_count    for t < s       (taken back before it happened)
@@ -28,20 +29,28 @@ from steadyview.views.definition import Occurrence
 FOREVER = "9223372036854775807L"
 _PLAIN = re.compile(r"t\d+\.c\d+ = t\d+\.c\d+")
 """A tree equality: kept outside of any CASE, so that Spark can join by hash."""
+_EVENTS = """IF(_reflected,
+    ARRAY(NAMED_STRUCT('_s', 0L, '_n', CAST(-_count AS BIGINT)),
+          NAMED_STRUCT('_s', _cn, '_n', CAST(_count AS BIGINT))),
+    ARRAY(NAMED_STRUCT('_s', COALESCE(_cn, 0L), '_n', CAST(COALESCE(_count, 1) AS BIGINT))))"""
+"""The steps that a row of answer or log makes: when, and by how much."""
 HOT = 32
 """Above so many log rows per join value a partner is consolidated."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A stored answer: a temporary view over its files, which hold `c{i}` columns.
+    """A stored answer, and the relation's log: a temporary view over the files of both.
 
-    `column`: the column by which the answer will be joined, None where no equality does.
+    The view has columns `c{i}` and, if `logged`, those of a tagged log, which are NULL in rows of
+    the answer. `paths` are the answer's own files. `column`: the column by which the answer will be
+    joined, None where no equality does.
     """
 
     view: str
     paths: tuple[str, ...]
     column: int | None = None
+    logged: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,11 +142,11 @@ class SparkAlgebra:
         """Answer and log rows as intervals, or as versions where they would cancel too often."""
         log = self._logs.get(occurrence.relation.name)
         paths = answer.paths + (log.paths if log else ())
-        if log is None or not log.rows or not self._compensated:
+        if log is None or not answer.logged or not self._compensated:
             return Partner(f"({self._answer_rows(occurrence, answer)})", paths)
         hot = answer.column is not None and log.hottest(answer.column) > HOT
         text = self._versions if self._careful or hot else self._intervals
-        return Partner(f"({text(occurrence, answer, log)})", paths)
+        return Partner(f"({text(occurrence, answer)})", paths)
 
     def keys(
         self, handles: Sequence[Partner | Partial], occurrence: Occurrence, column: int
@@ -204,31 +213,25 @@ class SparkAlgebra:
 
     def _answer_rows(self, occurrence: Occurrence, answer: Answer) -> str:
         rows = _select(occurrence, f"1L AS _n, 0L AS _from, {FOREVER} AS _to")
-        return f"{rows} FROM {answer.view} {occurrence.name}{self._where(occurrence)}"
+        where = self._where(occurrence)
+        if answer.logged:
+            where = f"{where} AND _count IS NULL" if where else " WHERE _count IS NULL"
+        return f"{rows} FROM {answer.view} {occurrence.name}{where}"
 
-    def _intervals(self, occurrence: Occurrence, answer: Answer, log: TaggedLog) -> str:
+    def _intervals(self, occurrence: Occurrence, answer: Answer) -> str:
         rows = _select(
             occurrence,
-            "CAST(IF(_reflected, -_count, _count) AS BIGINT), IF(_reflected, 0L, _cn), "
-            f"IF(_reflected, _cn, {FOREVER})",
+            "CAST(IF(_reflected, -_count, COALESCE(_count, 1)) AS BIGINT) AS _n, "
+            "IF(COALESCE(_reflected, TRUE), 0L, _cn) AS _from, "
+            f"IF(_reflected, _cn, {FOREVER}) AS _to",
         )
-        return (
-            f"{self._answer_rows(occurrence, answer)} UNION ALL "
-            f"{rows} FROM {log.view} {occurrence.name}{self._where(occurrence)}"
-        )
+        return f"{rows} FROM {answer.view} {occurrence.name}{self._where(occurrence)}"
 
-    def _versions(self, occurrence: Occurrence, answer: Answer, log: TaggedLog) -> str:
+    def _versions(self, occurrence: Occurrence, answer: Answer) -> str:
         """Levels by a running sum: answer minus all reflected, then a step at each log row's cn."""
-        name, where = occurrence.name, self._where(occurrence)
-        and_reflected = f"{where} AND _reflected" if where else " WHERE _reflected"
-        events = " UNION ALL ".join(
-            (
-                f"{_select(occurrence, '0L AS _s, 1L AS _n')} FROM {answer.view} {name}{where}",
-                f"{_select(occurrence, '0L, CAST(-_count AS BIGINT)')} FROM {log.view} {name}"
-                f"{and_reflected}",
-                f"{_select(occurrence, '_cn, CAST(_count AS BIGINT)')} FROM {log.view} {name}"
-                f"{where}",
-            )
+        events = (
+            f"{_select(occurrence, 'e._s, e._n')} FROM {answer.view} {occurrence.name} "
+            f"LATERAL VIEW INLINE({_EVENTS}) e AS _s, _n{self._where(occurrence)}"
         )
         columns = ", ".join(f"c{i}" for i in occurrence.columns) or "1"
         listed = "".join(f"c{i}, " for i in occurrence.columns)

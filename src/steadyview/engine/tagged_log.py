@@ -27,7 +27,9 @@ from steadyview.delta.failures import told
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames, column_ddl
 
-_TAGS = "_cn BIGINT, _reflected BOOLEAN, _own BOOLEAN"
+_COMMIT = "_cn BIGINT, _reflected BOOLEAN, _own BOOLEAN"
+TAGS = f"{COUNT} INT, {_COMMIT}"
+"""The columns of a tagged log behind the relation's own."""
 ARROW_LIMIT = 200_000
 """Up to so many rows may pass the driver (law 1)."""
 
@@ -89,6 +91,37 @@ def read_column(paths: Sequence[str], column: int) -> pa.ChunkedArray:
     )
 
 
+def without_idle_updates(rows: pa.Table) -> pa.Table:
+    """The log rows without updates that changed none of the columns: old and new image are alike.
+
+    >>> rows = {"c0": [7, 7, 7, 8], "_count": [-1, 1, -1, 1], "_seq": [4, 4, 5, 5]}
+    >>> without_idle_updates(pa.table(rows)).to_pydict()
+    {'c0': [7, 8], '_count': [-1, 1], '_seq': [5, 5]}
+    """
+    if rows.num_rows < 2:
+        return rows
+    count = rows[COUNT].to_numpy()
+    idle = (count[:-1] < 0) & (count[:-1] == -count[1:])
+    for column in rows.drop_columns([COUNT]).itercolumns():
+        if not idle.any():
+            return rows
+        idle &= _alike(column)
+    kept = np.ones(rows.num_rows, dtype=bool)
+    kept[:-1] &= ~idle
+    kept[1:] &= ~idle
+    return rows.filter(pa.array(kept))
+
+
+def _alike(column: pa.ChunkedArray) -> np.ndarray:
+    """Per row but the last: whether the next one has the very same value (0.0 is not -0.0)."""
+    values = pa.concat_arrays(column.chunks)
+    if pa.types.is_floating(values.type):
+        values = values.view(pa.int64() if values.type == pa.float64() else pa.int32())
+    one, other = values.slice(0, len(values) - 1), values.slice(1)
+    same = pc.or_(pc.coalesce(pc.equal(one, other), False), pc.and_(one.is_null(), other.is_null()))
+    return same.to_numpy(zero_copy_only=False)
+
+
 class LogTagger:
     """Makes the tagged logs of one batch in its work folder."""
 
@@ -111,7 +144,7 @@ class LogTagger:
         tag = self._by_arrow if small else self._by_spark
         with spark_told(self._folder):
             paths, rows, low, high = tag(relation, [p for p, _ in files], columns, admitted, after)
-        ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {_TAGS}"
+        ddl = f"{column_ddl(relation, columns)}, {TAGS}"
         view = self._frames.parquet("log", paths, ddl.removeprefix(", "))
         return TaggedLog(relation, view, tuple(paths), columns, rows, low, high, after)
 
@@ -130,6 +163,7 @@ class LogTagger:
         schema = schema.append(pa.field(COUNT, pa.int32())).append(pa.field(SEQ, pa.int64()))
         with told(Path(files[0]).parent):
             table = ds.dataset(list(files), schema=schema, format="parquet").to_table(filter=within)
+        table = without_idle_updates(table)
         place = table[SEQ].to_numpy() - admitted.first
         matters = admitted.mattering(after)[place]
         place = place[matters]
@@ -162,7 +196,7 @@ class LogTagger:
         pq.write_table(mapping, commits, compression="none")
         ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {SEQ} BIGINT".removeprefix(", ")
         log = self._frames.parquet("raw", files, ddl)
-        table = self._frames.parquet("commits", [str(commits)], f"{SEQ} BIGINT, {_TAGS}")
+        table = self._frames.parquet("commits", [str(commits)], f"{SEQ} BIGINT, {_COMMIT}")
         names = "".join(f"l.c{i}, " for i in columns)
         self._frames.spark.sql(
             f"SELECT {names}l.{COUNT}, m._cn, m._reflected, m._own "

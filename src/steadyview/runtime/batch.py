@@ -90,7 +90,9 @@ class Batch:
             name: self._tagged(relation, columns[name], after)
             for name, relation in relations.items()
         }
-        self.lookups = Lookups(self._frames, self._folder, self._moment.snapshots, columns)
+        self.lookups = Lookups(
+            self._frames, self._folder, self._moment.snapshots, columns, self._logs
+        )
         sweeps = [self._sweep(w, self._algebra(w)) for w in works]
         answers = self._answer_all(sweeps)
         crash_point("answers-stored")

@@ -21,7 +21,7 @@ from steadyview.changes import RelationName, RelationSchema, arrow_type
 from steadyview.engine.answers import store
 from steadyview.engine.frames import Frames, column_ddl
 from steadyview.engine.spark_algebra import Answer, Keys
-from steadyview.engine.tagged_log import ARROW_LIMIT
+from steadyview.engine.tagged_log import ARROW_LIMIT, TAGS, TaggedLog
 from steadyview.maintenance import Ask
 from steadyview.sources.contract import Read, Snapshot
 
@@ -46,6 +46,7 @@ class Lookups:
         folder: Path,
         snapshots: Mapping[str, Snapshot],
         columns: Mapping[RelationName, tuple[int, ...]],
+        logs: Mapping[RelationName, TaggedLog],
     ) -> None:
         self.sent = 0
         self.rows = 0
@@ -53,6 +54,7 @@ class Lookups:
         self._folder = folder
         self._snapshots = snapshots
         self._columns = columns
+        self._logs = logs
         self._known: dict[_Topic, _Known] = {}
         self._numbers = count(1)
         self._lock = Lock()
@@ -114,11 +116,13 @@ class Lookups:
     def _answer(self, ask: Ask[Keys]) -> Answer:
         relation = ask.occurrence.relation
         known = self._known[self._topic(ask)]
+        log = self._logs[relation.name].paths
         if known.view is None:
             ddl = column_ddl(relation, self._columns[relation.name])
-            known.view = self._frames.parquet("answer", known.paths, ddl)
+            ddl = f"{ddl}, {TAGS}" if log else ddl
+            known.view = self._frames.parquet("answer", [*known.paths, *log], ddl)
         column = ask.edge.key.to_column if ask.edge.key else None
-        return Answer(known.view, tuple(known.paths), column)
+        return Answer(known.view, tuple(known.paths), column, logged=bool(log))
 
 
 def _as(values: pa.Array, relation: RelationSchema, column: int) -> pa.Array:
