@@ -60,7 +60,7 @@ def test_a_full_disk_is_a_clear_error_wherever_it_strikes_and_work_goes_on(shop,
     with opened(shop.folder, spark) as here:
         here.warehouse.run_once()
         errors = []
-        for free in (0, 4 * KB, 16 * KB, 40 * KB, 80 * KB, 120 * KB, 200 * KB):
+        for free in (0, 8 * KB, 40 * KB, 80 * KB, 160 * KB):
             shop.sell(2)
             shop.move(1)
             disk.leave(free)

@@ -143,6 +143,16 @@ def test_added_columns_are_null_in_old_files(table: Table) -> None:
     assert DeltaTable(str(table.path)).to_pyarrow_table().column("c40").to_pylist() == [None]
 
 
+def test_an_unused_folder_is_none_that_an_earlier_attempt_may_still_write_into(
+    table: Table,
+) -> None:
+    first = table.unused_folder("delta", 7)
+    first.mkdir(parents=True)
+    second = table.unused_folder("delta", 7)
+    second.mkdir(parents=True)
+    assert len({first, second, table.unused_folder("delta", 7)}) == 3
+
+
 def test_a_folder_to_write_into_is_empty_and_never_a_committed_one(table: Table) -> None:
     file = written(table, "log", 1, [1])
     assert not table.clear_folder("log", 1).exists()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, TransientError
 from steadyview.runtime.captures import Captures
 from steadyview.runtime.conventional import Conventional
@@ -75,6 +76,14 @@ class Keeping:
     def run(self, stop: threading.Event, report: Report | None) -> None:
         """Until `stop`: every admitted transaction reaches every view, every view its base."""
         self.captures.start()
+        try:
+            self._follow(stop, report)
+        except Exception:
+            # a service manager stops Spark together with us; the batch is done again next time
+            if not (stop.is_set() and ended(self._parts.spark)):
+                raise
+
+    def _follow(self, stop: threading.Event, report: Report | None) -> None:
         while not stop.is_set():
             busy = self._tried()
             if report:
@@ -85,14 +94,19 @@ class Keeping:
                 self.captures.wait_for_news(PAUSE)
 
     def _tried(self) -> bool:
-        """One round; a transient failure is kept for `status`, and the round is tried again."""
+        """One round; what may pass, or concerns one source only, is kept for `status`."""
         try:
             busy = self._step()
-        except TransientError as error:
+        except SteadyviewError as error:
+            if not isinstance(error, TransientError) and error not in self._source_errors():
+                raise
             self.error = error
             return True
         self.error = None
         return busy
+
+    def _source_errors(self) -> list[SteadyviewError]:
+        return list(self.captures.errors().values())
 
     def once(self, report: Report | None) -> RunSummary:
         """Everything committed before now, propagated, applied and published."""
