@@ -58,6 +58,7 @@ class Warehouse:
         self._clock = SystemClock()
         self._closing = ExitStack()
         self._keeping: Keeping | None = None
+        self._planned: tuple[object, list[Planned | Refused]] | None = None
         self._waiting: SteadyviewError | None = None
 
     def __enter__(self) -> Warehouse:
@@ -92,8 +93,14 @@ class Warehouse:
         return Parts(project, spark, self._catalog, log, sources, self._clock)
 
     def _plans(self, relations: Relations) -> list[Planned | Refused]:
+        """Planned once per state of the view files and of what is known of the sources."""
         files = load_project(self.project.root).views
-        return plan_views(self._parts.spark, files, relations.schemas, relations.unsupported)
+        asked = (files, relations)
+        if self._planned is None or self._planned[0] != asked:
+            spark = self._parts.spark
+            plans = plan_views(spark, files, relations.schemas, relations.unsupported)
+            self._planned = (asked, plans)
+        return self._planned[1]
 
     def _plan(self, name: str) -> Planned:
         for plan in self._plans(known_relations(self._parts)):
