@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from steadyview.algebra import Bag, Row, Summary
 from steadyview.changes import RelationName, RelationSchema, arrow_type
 from steadyview.engine.analysis import typed
-from steadyview.engine.frames import Frames, column_ddl
+from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Window
 from steadyview.engine.statements import delta_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
@@ -76,7 +76,8 @@ class SparkSweeper:
         waiting = list(machine.begin())
         while not isinstance(action := waiting.pop(), Record):
             state = states[action.occurrence.relation.name]
-            waiting += machine.answered(action.edge, self._answer(frames, action, state))
+            log = logs[action.occurrence.relation.name]
+            waiting += machine.answered(action.edge, self._answer(frames, action, state, log))
         types = typed(self.spark, definition)
         return delta_sql(definition, types, action.change) if action.change.terms else None
 
@@ -96,7 +97,7 @@ class SparkSweeper:
             logs[schema.name] = tagger.tag(schema, files, numbers, showing.batch.after)
         return logs
 
-    def _answer(self, frames: Frames, ask: Ask[Any], state: Bag[Row]) -> Answer:
+    def _answer(self, frames: Frames, ask: Ask[Any], state: Bag[Row], log: TaggedLog) -> Answer:
         relation, key = ask.occurrence.relation, ask.edge.key
         column = key.to_column if key else None
         if ask.keys is not None and column is not None:
@@ -105,8 +106,8 @@ class SparkSweeper:
         path = self.folder / f"answer-{next(self._numbers)}.parquet"
         copies = [row for row, n in state for _ in range(n)]
         pq.write_table(_table(relation, copies), path)
-        ddl = column_ddl(relation, range(len(relation.columns)))
-        return Answer(frames.parquet("answer", [str(path)], ddl), (str(path),), column)
+        view = log.with_answer(frames, [str(path)])
+        return Answer(view, (str(path),), column, logged=bool(log.paths))
 
 
 def realizable(world: World, showing: Showing) -> Showing:

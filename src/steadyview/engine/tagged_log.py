@@ -70,6 +70,15 @@ class TaggedLog:
     after: int
     _hottest: dict[int, int] = field(default_factory=dict, compare=False)
 
+    def with_answer(self, frames: Frames, paths: Sequence[str]) -> str:
+        """A temporary view over an answer's files and the log's, which has `TAGS` if it has rows.
+
+        The answer's rows are those whose tags are NULL.
+        """
+        ddl = column_ddl(self.relation, self.columns)
+        ddl = f"{ddl}, {TAGS}" if self.paths else ddl
+        return frames.parquet("answer", [*paths, *self.paths], ddl)
+
     def hottest(self, column: int) -> int:
         """The largest number of log rows that share one value of the column."""
         if column not in self._hottest:

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 
 from steadyview.changes import RelationName, RelationSchema, arrow_type
 from steadyview.engine.answers import store
-from steadyview.engine.frames import Frames, column_ddl
+from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Keys
-from steadyview.engine.tagged_log import ARROW_LIMIT, TAGS, TaggedLog
+from steadyview.engine.tagged_log import ARROW_LIMIT, TaggedLog
 from steadyview.maintenance import Ask
 from steadyview.sources.contract import Read, Snapshot
 
@@ -116,13 +116,11 @@ class Lookups:
     def _answer(self, ask: Ask[Keys]) -> Answer:
         relation = ask.occurrence.relation
         known = self._known[self._topic(ask)]
-        log = self._logs[relation.name].paths
+        log = self._logs[relation.name]
         if known.view is None:
-            ddl = column_ddl(relation, self._columns[relation.name])
-            ddl = f"{ddl}, {TAGS}" if log else ddl
-            known.view = self._frames.parquet("answer", [*known.paths, *log], ddl)
+            known.view = log.with_answer(self._frames, known.paths)
         column = ask.edge.key.to_column if ask.edge.key else None
-        return Answer(known.view, tuple(known.paths), column, logged=bool(log))
+        return Answer(known.view, tuple(known.paths), column, logged=bool(log.paths))
 
 
 def _as(values: pa.Array, relation: RelationSchema, column: int) -> pa.Array:
