@@ -46,10 +46,22 @@ def _run_once(warehouse: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(summary.to_dict())
         return
-    print(
-        f"cn {summary.cn}: {summary.transactions:,} transactions, {summary.changes:,} row changes,"
-        f" {summary.lookups:,} lookups in {summary.batches:,} batches, {summary.seconds:.1f} s"
+    done = (
+        _counted(summary.transactions, "transaction"),
+        _counted(summary.changes, "row change"),
+        _counted(summary.lookups, "lookup"),
+        f"{summary.seconds:.1f} s",
     )
+    print(f"cn {summary.cn}: {', '.join(done)}")
+
+
+def _counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> _counted(1, "lookup"), _counted(2000, "lookup")
+    ('1 lookup', '2,000 lookups')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _run_until_stopped(warehouse: Any, *, as_json: bool) -> None:
