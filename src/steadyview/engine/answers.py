@@ -6,7 +6,9 @@ same snapshot; a question of one part is read here, in batches of bounded size.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -68,9 +70,24 @@ def _store_by_spark(
     ddl = ", ".join(f"c{i} {relation.columns[i].type}" for i in columns)
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     with spark_told(path):
-        numbers.mapInArrow(_reader(list(tasks)), ddl).write.mode("overwrite").parquet(str(path))
+        with _this_python(spark):
+            rows = numbers.mapInArrow(_reader(list(tasks)), ddl)
+        rows.write.mode("overwrite").parquet(str(path))
         files = sorted(str(p) for p in path.glob("*.parquet"))
         return files, sum(pq.read_metadata(f).num_rows for f in files)
+
+
+@contextmanager
+def _this_python(spark: SparkSession) -> Iterator[None]:
+    """Executors on this machine run this Python: the first on the path may not know our tasks."""
+    context = spark.sparkContext
+    given = context.pythonExec
+    if context.master.startswith("local"):
+        context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = given
 
 
 def _reader(

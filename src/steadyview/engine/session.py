@@ -8,7 +8,6 @@ it.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -91,8 +90,6 @@ def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSess
     }
     if configured["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # executors read with this Python, whatever "python3" happens to be on the path
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
     for key, value in configured.items():
         builder = builder.config(key, value)
