@@ -187,7 +187,7 @@ class Keeping:
 
     def _view_files(self) -> frozenset[tuple[str, str]]:
         folder = self._parts.project.root / "views"
-        stamps = {(f.name, f.stat().st_mtime_ns) for f in folder.glob("*.sql")}
+        stamps = {(str(f), f.stat().st_mtime_ns) for f in folder.rglob("*.sql")}
         return frozenset((name, str(stamp)) for name, stamp in stamps)
 
     def _measure(self) -> None:
