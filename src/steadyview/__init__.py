@@ -1,10 +1,12 @@
 """Incrementally maintained materialized views for Apache Spark over several live databases.
 
-import steadyview
+A first look, in the folder of a project:
 
-with steadyview.open("shop") as wh:
-wh.run_once()
-wh.view("revenue_by_region").read().show()
+    import steadyview
+
+    with steadyview.open("shop") as wh:
+        wh.run_once()
+        wh.view("revenue_by_region").read().show()
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def _views(status: Any) -> Any:
         (v.name, v.kind, v.level, _state(v), _number(v.cn), Text(_seconds(v.age_seconds)), _rate(v))
         for v in status.views
     ]
-    return table(("view", "kind", "level", "state", "cn", "age", "commits/s"), rows)
+    return table(("view", "kind", "level", "state", "cn", "age", "changes/s"), rows)
 
 
 def _errors(status: Any) -> list[Text]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -58,6 +58,7 @@ class Done:
     delta_version: int
     base: Base | None = None
     error: str | None = None
+    changes: int = 0
 
 
 class Batch:
@@ -183,8 +184,8 @@ class Batch:
         assert work.after is not None
         rows = sum(self._logs[r.name].rows for r in work.plan.relations)
         files = 1 if rows <= SMALL else None
-        version = work.store.append(self._change(work, change), work.after, upto, files)
-        return Done(work, upto, version)
+        added = work.store.append(self._change(work, change), work.after, upto, files)
+        return Done(work, upto, added.version, changes=added.rows)
 
     def _stopped(self, work: Work, answers: Mapping[Edge, Answer], error: PySparkException) -> Done:
         """Find the first cn whose change cannot be computed; keep what comes before it.
@@ -205,7 +206,7 @@ class Batch:
         if failing == work.after + 1:
             return Done(work, work.after, work.store.delta.version(), error=reason(error))
         done = self._appended(work, change(failing - 1), failing - 1)
-        return Done(work, done.upto, done.delta_version, error=reason(error))
+        return replace(done, error=reason(error))
 
     def _replayed(self, work: Work, answers: Mapping[Edge, Answer], upto: int) -> Sum:
         return _replayed(self._sweep(work, self._algebra(work).narrowed(upto)), answers)

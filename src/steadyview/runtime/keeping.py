@@ -26,9 +26,9 @@ RETRY = 1.0
 
 @dataclass
 class _Meter:
-    """Changes per second of a view, over the last batches."""
+    """Changed rows per second of a view, over the last batches."""
 
-    cn: int = 0
+    changes: int = 0
     since: float = 0.0
     rate: float = 0.0
 
@@ -140,7 +140,7 @@ class Keeping:
         return self.captures.lag(source)
 
     def rates(self) -> dict[str, float]:
-        """Transactions per second each view took in lately."""
+        """Changed rows per second of each view lately."""
         return {name: meter.rate for name, meter in self._meters.items()}
 
     def _step(self) -> bool:
@@ -192,8 +192,8 @@ class Keeping:
 
     def _measure(self) -> None:
         now = time.monotonic()
-        for row in self._parts.catalog.views.all():
-            meter = self._meters.setdefault(row.name, _Meter(row.cn or 0, now))
-            if row.cn is not None and now - meter.since > 1:
-                meter.rate = (row.cn - meter.cn) / (now - meter.since)
-                meter.cn, meter.since = row.cn, now
+        for view, changes in self._maintainer.changes.items():
+            meter = self._meters.setdefault(view, _Meter(changes, now))
+            if now - meter.since > 1:
+                meter.rate = max(changes - meter.changes, 0) / (now - meter.since)
+                meter.changes, meter.since = changes, now

@@ -7,6 +7,7 @@ view that fails stops alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -47,6 +48,7 @@ class Maintainer:
         self._refused = [p for p in plans if isinstance(p, Refused)]
         self._wait_for = wait_for
         self.lookups = 0
+        self.changes: Counter[str] = Counter()
         self.batches = 0
 
     def reconcile(self) -> None:
@@ -201,6 +203,7 @@ class Maintainer:
             if rows[view.view].cn is None:
                 self._views.started(view.view, view.cn)
         self._views.publish(ready)
+        self.changes.update({d.work.plan.name: d.changes for d in done})
         crash_point("published")
         for d in done:
             if d.error is not None:

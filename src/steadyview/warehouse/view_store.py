@@ -61,6 +61,14 @@ class Shape:
         return delta_columns(self.definition, self.types)
 
 
+@dataclass(frozen=True)
+class Appended:
+    """The delta table's version that holds the changes, and how many rows were added to it."""
+
+    version: int
+    rows: int
+
+
 class ViewStore:
     """The two tables of one view."""
 
@@ -85,13 +93,15 @@ class ViewStore:
         """The last cn that the view delta covers by a write of its own; -1 if there is none."""
         return self.delta.app_version(DELTA)
 
-    def append(self, change: DataFrame, after: int, upto: int, files: int | None = None) -> int:
-        """Append the changes of (after, upto]; the table's version that holds them.
+    def append(
+        self, change: DataFrame, after: int, upto: int, files: int | None = None
+    ) -> Appended:
+        """Append the changes of (after, upto].
 
         Raises what Spark raises when an expression of the view fails; nothing is committed then.
         """
         if self.delta.done(DELTA, upto):
-            return self.delta.version()
+            return Appended(self.delta.version(), 0)
         folder = self.delta.unused_folder(DELTA, upto)
         writer = change.coalesce(files) if files else change
         with _gone_on_failure(folder):
@@ -100,10 +110,10 @@ class ViewStore:
         added = self.delta.collect(folder, {"_cn": (after + 1, upto)})
         if not added:
             shutil.rmtree(folder, ignore_errors=True)
-            return self.delta.version()
+            return Appended(self.delta.version(), 0)
         version = self.delta.commit(DELTA, upto, added, metadata={"cn": str(upto)})
         crash_point("delta-committed")
-        return version
+        return Appended(version, sum(file.rows for file in added))
 
     def write_base(self, rows: DataFrame, cn: int, removes: list[str]) -> Base:
         """Make `rows` (base columns and `_bucket`) the base at cn, in place of `removes`."""
