@@ -45,6 +45,9 @@ _START = {
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
 }
+# Spark takes an executor for dead after two silent minutes; the one in our own process was only
+# asleep, with the laptop around it.
+_LOCAL = {"spark.storage.blockManagerHeartbeatTimeoutMs": str(24 * 3600 * 1000)}
 
 
 def open_session(
@@ -81,14 +84,16 @@ def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSess
     # the driver's JVM reads its log settings before any code of ours can speak to it
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
     options = f'-Dlog4j2.configurationFile={quiet} -Dderby.system.home="{warehouse.as_posix()}"'
+    local = settings.get("spark.master", _START["spark.master"]).startswith("local")
     configured = {
         **_START,
+        **(_LOCAL if local else {}),
         "spark.app.name": f"steadyview {name}",
         "spark.sql.warehouse.dir": (warehouse / "spark-warehouse").as_uri(),
         "spark.driver.extraJavaOptions": options,
         **settings,
     }
-    if configured["spark.master"].startswith("local"):
+    if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder
     for key, value in configured.items():
