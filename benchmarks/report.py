@@ -127,12 +127,13 @@ _NOTES = """
 Refresh is propagate and publish: from freezing the sources to the catalog transaction that makes
 the new state current; the changes are captured by then. Recompute is what keeps a view with
 `'steadyview.fallback' = 'recompute'`: the columns that the view uses are read from the sources,
-its SQL runs over them, the base is written. Every ratio is taken within a round. One process, one
-Spark session on all cores, warm; PostgreSQL runs beside it on the same cores (fsync and autovacuum
-off), lineitem and orders in one database, customer in another, with the primary keys of TPC-H and
-the indexes that `steadyview explain` asks for. Changes are inserts, updates and deletes in equal
-parts, in transactions of an order with its lines or one customer, in proportion to the tables'
-sizes. The hot row is an order: each transaction updates its status (no column of the views) and
-inserts a line of it; "a column of the view": updates its date, inserts a line, deletes the line
-before. Spread: the same, each transaction at another order.
+its SQL runs over them, the base is written; it takes so long that the views take turns, one in each
+round. Every ratio is taken within a round. One process, one Spark session on all cores, warm;
+PostgreSQL runs beside it on the same cores (fsync and autovacuum off), lineitem and orders in one
+database, customer in another, with the primary keys of TPC-H and the indexes that
+`steadyview explain` asks for. Changes are inserts, updates and deletes in equal parts, in
+transactions of an order with its lines or one customer, in proportion to the tables' sizes. The
+hot row is an order: each transaction updates its status (no column of the views) and inserts
+a line of it; "a column of the view": updates its date, inserts a line, deletes the line before.
+Spread: the same, each transaction at another order.
 """

@@ -39,7 +39,7 @@ FULL = Sizes(
     large=108_000,
     hot=5_000,
     runs=7,
-    warm_ups=2,
+    warm_ups=1,
     applies=2,
     budget=560,
 )
@@ -50,7 +50,7 @@ SMOKE = Sizes(
     small=500,
     large=5_000,
     hot=300,
-    runs=2,
+    runs=1,
     warm_ups=0,
     applies=1,
     budget=50,
