@@ -2,7 +2,8 @@
 
 `source.table` or `source.schema.table`, without regard to case as in Spark; among several that
 differ in case only, the exact spelling wins. `source.table` means schema "public" where there are
-several.
+several. One word is the name of a relation without a path, `RelationName("r1", ())`: sources have
+none, but recorded histories (`checking`) may call their relations so.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def find_relation(
 def _candidates(
     parts: tuple[str, ...], relations: Sequence[RelationSchema]
 ) -> list[RelationSchema]:
-    called = [r for r in relations if len(parts) > 1 and _called(r, parts)]
+    called = [r for r in relations if _called(r, parts)]
     for narrower in (_has_full_path, _is_public, _is_exact):
         if len(called) > 1:
             called = [r for r in called if narrower(r, parts)] or called
@@ -42,7 +43,8 @@ def _candidates(
 def _called(relation: RelationSchema, parts: tuple[str, ...]) -> bool:
     source, *path = [part.lower() for part in parts]
     own = [part.lower() for part in relation.name.path]
-    return source == relation.name.source.lower() and own[-len(path) :] == path
+    ending = own[-len(path) :] if path else own
+    return source == relation.name.source.lower() and ending == path
 
 
 def _has_full_path(relation: RelationSchema, parts: tuple[str, ...]) -> bool:

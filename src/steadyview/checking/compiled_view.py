@@ -1,0 +1,167 @@
+"""A view as a program over rows in memory: occurrence after occurrence, then what a reader sees.
+
+    V  =  visible ( rows_0  |x|  rows_1  |x|  ... )
+
+A joined row is one flat tuple, the kept columns of the places side by side; plain columns are
+positions in it, found once. Equalities of plain columns are hash joins. Everything else goes
+through `views.interpret`, which refuses what it does not know.
+
+Assumes: each column holds values of one kind, and columns that are compared are of one kind (see
+`kinds`); NULL is equal to nothing.
+Compiled once per view text and columns: a simulator judges thousands of histories of one view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from steadyview.algebra import Row, Value
+from steadyview.changes import Column, RelationName, RelationSchema
+from steadyview.checking.flat_rows import Layout, key_of, row_of
+from steadyview.checking.visible import Shown, Visible, visible_of
+from steadyview.views.analyze import analyze
+from steadyview.views.definition import Definition, Occurrence
+from steadyview.views.interpret import column_equality, interpret
+from steadyview.views.join_tree import join_tree
+from steadyview.views.parse import parse_view
+
+Counted: TypeAlias = tuple[Row, int]
+Index: TypeAlias = Mapping[Value, Sequence[Counted]]
+"""Rows of one place by the value (or values) that they are joined on."""
+Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""The relations' names, each with the names of its columns."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One occurrence, in join order.
+
+    `keep`: a relation's row as it takes part, None if the filter drops it. `own` and `partner`: on
+    which values a row of this place and a row joined so far meet; None: with every one.
+    `holds`: the further conditions that can be told once this place is joined.
+    """
+
+    relation: str
+    keep: Callable[[Row], Row | None]
+    own: Callable[[Row], Value] | None
+    partner: Callable[[Row], Value] | None
+    holds: Callable[[Row], bool] | None
+
+    def index(self, rows: Mapping[Row, int]) -> Index:
+        """The rows by what they are joined on; NULL meets nothing."""
+        if self.own is None:
+            return {None: list(rows.items())}
+        index: dict[Value, list[Counted]] = {}
+        for row, count in rows.items():
+            index.setdefault(self.own(row), []).append((row, count))
+        return {key: found for key, found in index.items() if not _has_null(key)}
+
+    def join(self, left: Sequence[Counted], index: Index) -> list[Counted]:
+        """Every joined row with its count."""
+        if self.partner is None:
+            rows = index[None]
+            joined = [(flat + row, n * m) for flat, n in left for row, m in rows]
+        else:
+            partner, find = self.partner, index.get
+            joined = [
+                (flat + row, n * m) for flat, n in left for row, m in find(partner(flat), ())
+            ]
+        return joined if self.holds is None else self.filtered(joined)
+
+    def filtered(self, joined: Sequence[Counted]) -> list[Counted]:
+        """The joined rows that the conditions of this place let through."""
+        holds = self.holds
+        return [pair for pair in joined if holds is None or holds(pair[0])]
+
+
+@dataclass(frozen=True)
+class CompiledView:
+    """The places in join order, and what is made of the joined rows."""
+
+    definition: Definition
+    places: tuple[Place, ...]
+    visible: Visible
+    shown: tuple[Shown, ...]
+
+    @property
+    def width(self) -> int:
+        """How many columns a reader sees."""
+        return len(self.shown)
+
+
+@lru_cache(maxsize=1024)
+def compiled(view: str, relations: Columns) -> CompiledView:
+    """The view over these relations; ViewRefused or DefiniteError if it cannot be evaluated."""
+    schemas = {_schema(name, columns): name for name, columns in relations}
+    definition = analyze(parse_view("history", view), tuple(schemas))
+    steps = join_tree(definition).steps(0)
+    order = [0, *(step.edge.v for step in steps)]
+    layout = Layout(definition, order)
+    conditions = [join_tree(definition).start_conditions(0), *(s.conditions for s in steps)]
+    places = [
+        _place(layout, definition.occurrences[number], schemas, depth, sqls)
+        for depth, (number, sqls) in enumerate(zip(order, conditions, strict=True))
+    ]
+    visible, shown = visible_of(definition, layout)
+    return CompiledView(definition, tuple(places), visible, shown)
+
+
+def _schema(name: str, columns: Sequence[str]) -> RelationSchema:
+    source, *path = name.split(".")
+    return RelationSchema(RelationName(source, tuple(path)), tuple(Column(c, "") for c in columns))
+
+
+def _place(
+    layout: Layout,
+    occurrence: Occurrence,
+    names: Mapping[RelationSchema, str],
+    depth: int,
+    conditions: Sequence[str],
+) -> Place:
+    equalities, others = _sides(conditions, occurrence.number)
+    bound = layout.order[:depth]
+    partners = [layout.position(*there) for there, _ in equalities]
+    owns = [layout.kept[occurrence.number].index(column) for _, column in equalities]
+    assert all(there[0] in bound for there, _ in equalities)
+    return Place(
+        names[occurrence.relation],
+        _keep(layout.kept[occurrence.number], occurrence),
+        key_of(owns) if owns else None,
+        key_of(partners) if partners else None,
+        layout.condition(others) if others else None,
+    )
+
+
+def _sides(
+    conditions: Sequence[str], number: int
+) -> tuple[list[tuple[tuple[int, int], int]], list[str]]:
+    """Plain equalities as (column bound before, own column), and all other conditions."""
+    equalities, others = [], []
+    for sql in conditions:
+        sides = column_equality(sql)
+        if sides is None or sides[0][0] == sides[1][0]:
+            others.append(sql)
+        else:
+            there, here = sides if sides[1][0] == number else (sides[1], sides[0])
+            equalities.append((there, here[1]))
+    return equalities, others
+
+
+def _keep(columns: Sequence[int], occurrence: Occurrence) -> Callable[[Row], Row | None]:
+    kept = row_of(columns)
+    if occurrence.filter is None:
+        return kept
+    holds = interpret(occurrence.filter)
+    nothing: list[Row] = [()] * occurrence.number
+
+    def keep(row: Row) -> Row | None:
+        return kept(row) if holds([*nothing, row], {}) is True else None
+
+    return keep
+
+
+def _has_null(key: Value) -> bool:
+    return key is None or (type(key) is tuple and None in key)

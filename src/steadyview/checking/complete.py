@@ -1,0 +1,63 @@
+"""Complete: the states are exactly what a reader sees while transactions happen one by one.
+
+    states  =  V(v_0), V(v_1), ..., V(v_m)  without repetitions,
+    v_0 = nothing, v_m = everything, v_{j+1} = v_j and one transaction more
+
+Searched depth first over (vector, number of the state it shows), listed order first: a history
+whose transactions are listed as the warehouse took them in is walked through without a detour. What
+was visited once and did not lead to the end never will.
+
+A transaction that no place of the view takes part in leaves every state as it was, and only makes
+others possible: where it may come next, nothing else needs to be tried.
+"""
+
+from __future__ import annotations
+
+from steadyview.checking.case import Case
+from steadyview.checking.commit_order import Vector
+from steadyview.checking.finding import FAILS, HOLDS, Finding
+
+Node = tuple[Vector, int]
+
+
+def complete(case: Case) -> Finding:
+    """Whether some order of the transactions shows the states and nothing else."""
+    states, last, everything = case.states, len(case.states) - 1, case.order.everything
+    at, mute = case.views.at, case.views.mute
+    came_from: dict[Node, Node | None] = {}
+    waiting: list[tuple[Vector, int, Node | None]] = [(case.order.nothing, 0, None)]
+    while waiting:
+        vector, number, parent = waiting.pop()
+        case.spend()
+        state = at(vector)
+        if state != states[number]:
+            # Before the first state there is nothing, so the view must begin with it.
+            if number == last or parent is None or state != states[number + 1]:
+                continue
+            number += 1
+        node = vector, number
+        if node in came_from:
+            continue
+        came_from[node] = parent
+        if vector == everything and number == last:
+            return Finding(HOLDS, _chain(came_from, node))
+        steps = sorted(case.order.steps(vector), reverse=True)
+        free = [step for step in steps if step[0] in mute] if mute else []
+        waiting += [(after, number, node) for _, after in free[:1] or steps]
+    return _failed(case, came_from)
+
+
+def _chain(came_from: dict[Node, Node | None], node: Node | None) -> list[Vector]:
+    """For each state the first vector on the way that shows it."""
+    first: dict[int, Vector] = {}
+    while node is not None:
+        vector, number = node
+        first[number] = vector
+        node = came_from[node]
+    return [first[number] for number in sorted(first)]
+
+
+def _failed(case: Case, visited: dict[Node, Node | None]) -> Finding:
+    furthest = max((number for _, number in visited), default=-1)
+    before = [vector for vector, number in visited if number == furthest]
+    return Finding(FAILS, broken=min(furthest + 1, len(case.states) - 1), before=before)

@@ -1,0 +1,55 @@
+"""Judging a history: the highest level of consistency that its states reached.
+
+The definitions are those of Zhuge, Garcia-Molina and Wiener (DIS 1996), section 4, made exact:
+
+- *convergent*: the last state is the view over the final source states.
+- *weak*: and every state is the view over some vector of source prefixes (`weak`).
+- *strong*: and all of them along one chain of whole vectors, from the initial rows (`strong`).
+- *complete*: and the chain takes one transaction at a time, and every state of it that a reader can
+  tell apart is shown (`complete`).
+
+Stricter than the paper in one point: all transactions of one source are ordered, also those that
+do not conflict. Order between transactions of different sources is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from steadyview.checking.case import Case, OutOfBudget
+from steadyview.checking.complete import complete
+from steadyview.checking.finding import FAILS, HOLDS, UNKNOWN, Finding
+from steadyview.checking.history import History
+from steadyview.checking.strong import strong
+from steadyview.checking.verdict import Verdict
+from steadyview.checking.weak import weak
+
+BUDGET: Final = 100_000
+"""How many vectors the search for one level may look at."""
+
+
+def judge(history: History, budget: int = BUDGET) -> Verdict:
+    """The verdict. Beyond `budget` vectors a level is `unknown`, never guessed.
+
+    DefiniteError (ViewRefused among them) if the view cannot be evaluated in memory.
+    """
+    case = Case(history, budget)
+    last = len(case.states) - 1
+    if case.views.at(case.order.everything) != case.states[last]:
+        return Verdict(case, {"convergent": Finding(FAILS, broken=last)})
+    findings = {"convergent": Finding(HOLDS, [case.order.everything])}
+    # From above: what holds at one level holds at all below it.
+    for level, search in (("complete", complete), ("strong", strong), ("weak", weak)):
+        findings[level] = _searched(case, search)
+        if findings[level].answer == HOLDS:
+            break
+    return Verdict(case, findings)
+
+
+def _searched(case: Case, search: Callable[[Case], Finding]) -> Finding:
+    case.allow()
+    try:
+        return search(case)
+    except OutOfBudget:
+        return Finding(UNKNOWN)

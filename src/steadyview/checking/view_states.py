@@ -1,0 +1,137 @@
+"""The view at any vector, computed when asked and remembered.
+
+A relation changes at its own source only, so it has one state per prefix of that source's commits,
+in whatever order sources are interleaved; prefixes between which it does not change are one
+*version* of it. The view at a vector is a function of the versions:
+
+    V(v)  =  visible ( rows(version_0) |x| rows(version_1) |x| ... )
+
+and the join of the first places is shared by all vectors that agree on their versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from steadyview.algebra import Bag, Row
+from steadyview.checking.commit_order import Vector
+from steadyview.checking.compiled_view import CompiledView, Counted, Index, Place
+from steadyview.checking.history import History
+from steadyview.checking.visible import State
+from steadyview.errors import DefiniteError
+
+Version: TypeAlias = int
+_MOST_REMEMBERED: Final = 500_000
+"""Joined rows kept for sharing before all are forgotten; a bound on memory, not on the answer."""
+
+
+class PlaceRows:
+    """The rows of one place of the view, version by version."""
+
+    def __init__(self, place: Place, history: History, commits: Sequence[int]) -> None:
+        self.place = place
+        self.versions: list[Version] = [0]
+        self._rows = [_kept(place, history.relations[place.relation].rows)]
+        self.changes: list[dict[Row, int]] = []
+        self.changed_by: set[int] = set()
+        for number in commits:
+            change = history.transactions[number].changes.get(place.relation)
+            kept = _kept(place, change) if change else None
+            if kept:
+                self.changes.append(kept)
+                self.changed_by.add(number)
+            self.versions.append(len(self.changes))
+        self._indexes: dict[Version, Index] = {}
+
+    def rows(self, version: Version) -> Mapping[Row, int]:
+        """The rows that take part, with counts above zero."""
+        rows = self._rows
+        while len(rows) <= version:
+            rows.append(self._changed(rows[-1], self.changes[len(rows) - 1]))
+        return rows[version]
+
+    def index(self, version: Version) -> Index:
+        """The same, by what they are joined on."""
+        index = self._indexes.get(version)
+        if index is None:
+            index = self._indexes[version] = self.place.index(self.rows(version))
+        return index
+
+    def _changed(self, rows: dict[Row, int], change: Mapping[Row, int]) -> dict[Row, int]:
+        rows = dict(rows)
+        for row, count in change.items():
+            after = rows.get(row, 0) + count
+            if after > 0:
+                rows[row] = after
+            elif after == 0:
+                del rows[row]
+            else:
+                raise DefiniteError(f'"{self.place.relation}" loses a row that it does not hold')
+        return rows
+
+
+def _kept(place: Place, bag: Bag[Row]) -> dict[Row, int]:
+    kept: dict[Row, int] = {}
+    for row, count in bag:
+        part = place.keep(row)
+        if part is not None:
+            kept[part] = kept.get(part, 0) + count
+    return {row: count for row, count in kept.items() if count}
+
+
+class ViewStates:
+    """V as a function of vectors."""
+
+    def __init__(
+        self,
+        view: CompiledView,
+        history: History,
+        source_of: Mapping[str, int],
+        commits: Sequence[Sequence[int]],
+    ) -> None:
+        """`source_of` relations by name; `commits`: each source's transactions, by number."""
+        self.view = view
+        self.places: list[PlaceRows] = []
+        self._versions: list[tuple[list[Version], int]] = []
+        loud: set[int] = set()
+        for place in view.places:
+            source = source_of[place.relation]
+            rows = PlaceRows(place, history, commits[source])
+            self.places.append(rows)
+            self._versions.append((rows.versions, source))
+            loud |= rows.changed_by
+        self.mute = set(range(len(history.transactions))) - loud
+        self._states: dict[tuple[Version, ...], State] = {}
+        self._joined: dict[tuple[Version, ...], Sequence[Counted]] = {}
+        self._remembered = 0
+
+    def at(self, vector: Vector) -> State:
+        """What a reader of the view over this source state sees."""
+        versions = tuple([versions[vector[source]] for versions, source in self._versions])
+        state = self._states.get(versions)
+        if state is None:
+            state = self._states[versions] = self.view.visible(self._join(versions))
+        return state
+
+    def _join(self, versions: tuple[Version, ...]) -> Sequence[Counted]:
+        """The join of the first places, as many as there are versions."""
+        joined = self._joined.get(versions)
+        if joined is None:
+            depth = len(versions) - 1
+            rows = self.places[depth]
+            if depth == 0:
+                joined = rows.place.filtered(list(rows.rows(versions[0]).items()))
+            else:
+                left = self._join(versions[:-1])
+                joined = rows.place.join(left, rows.index(versions[-1])) if left else []
+            self._remember(versions, joined)
+        return joined
+
+    def _remember(self, versions: tuple[Version, ...], joined: Sequence[Counted]) -> None:
+        self._remembered += len(joined)
+        if self._remembered > _MOST_REMEMBERED:
+            self._joined.clear()
+            self._states.clear()
+            self._remembered = len(joined)
+        self._joined[versions] = joined
