@@ -40,6 +40,13 @@ class Bag(Generic[R]):
         self._counts: Mapping[R, int] = {row: n for row, n in counts.items() if n}
 
     @staticmethod
+    def _made(counts: Mapping[S, int]) -> Bag[S]:
+        """Around counts of which none is zero."""
+        bag: Bag[S] = Bag.__new__(Bag)
+        bag._counts = counts
+        return bag
+
+    @staticmethod
     def of(rows: Iterable[S]) -> Bag[S]:
         """Every row once for each time it comes.
 
@@ -65,10 +72,21 @@ class Bag(Generic[R]):
         return f"Bag({list(self)})"
 
     def __add__(self, other: Bag[R]) -> Bag[R]:
-        return Bag(pair for bag in (self, other) for pair in bag)
+        if not other._counts:
+            return self
+        if not self._counts:
+            return other
+        counts = dict(self._counts)
+        for row, count in other._counts.items():
+            total = counts.get(row, 0) + count
+            if total:
+                counts[row] = total
+            else:
+                del counts[row]
+        return Bag._made(counts)
 
     def __neg__(self) -> Bag[R]:
-        return Bag((row, -count) for row, count in self)
+        return Bag._made({row: -count for row, count in self._counts.items()})
 
     def __sub__(self, other: Bag[R]) -> Bag[R]:
         return self + -other
@@ -79,7 +97,19 @@ class Bag(Generic[R]):
 
     def where(self, holds: Callable[[R], bool]) -> Bag[R]:
         """The rows for which `holds`, with their counts."""
-        return Bag((row, count) for row, count in self if holds(row))
+        return Bag._made({row: count for row, count in self._counts.items() if holds(row)})
+
+    def plus(self) -> Bag[R]:
+        """The rows with counts above zero."""
+        return Bag._made({row: count for row, count in self._counts.items() if count > 0})
+
+    def distinct(self) -> Bag[R]:
+        """Every row once, whatever its count.
+
+        >>> Bag([("x", 3), ("y", -1)]).distinct()
+        Bag([('x', 1), ('y', 1)])
+        """
+        return Bag._made(dict.fromkeys(self._counts, 1))
 
     def map(self, image: Callable[[R], S]) -> Bag[S]:
         """Every row replaced by its image; counts of equal images are added.

@@ -2,8 +2,9 @@
 
 Belongs here: what to ask, in which order, and how answers and logged changes combine.
 Does not belong here: how a relation is stored, asked for or joined; a clock; a thread.
-Law: events in (the batch is open, an answer arrived), actions out (ask, record); data is opaque and
-worked on only through `RelationAlgebra`.
+Law: events in, actions out (`events`); data is opaque and worked on only through an algebra: the
+batched sweep's is `RelationAlgebra`, that of the papers' algorithms `ViewAlgebra`. `algorithms`
+lists them all.
 """
 
 from steadyview.maintenance.batched_sweep import Ask, BatchedSweep, Record

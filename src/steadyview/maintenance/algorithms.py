@@ -1,0 +1,202 @@
+"""Every algorithm by name: how it is made, what it needs, what it promises.
+
+The order is that of the papers. `batched-sweep`, the product's own and the default, is a state
+machine over batches rather than over messages and is not made here; its promise is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from steadyview.errors import ConfigError
+from steadyview.maintenance.c_strobe import CStrobe
+from steadyview.maintenance.c_t_strobe import CTStrobe
+from steadyview.maintenance.conventional import Conventional
+from steadyview.maintenance.eca import Eca
+from steadyview.maintenance.eca_key import EcaKey
+from steadyview.maintenance.events import Algorithm
+from steadyview.maintenance.g_strobe import GStrobe
+from steadyview.maintenance.nested_sweep import NestedSweep
+from steadyview.maintenance.positions import Positions
+from steadyview.maintenance.recompute import Recompute
+from steadyview.maintenance.strobe import Strobe
+from steadyview.maintenance.sweep import Sweep
+from steadyview.maintenance.t_strobe import TStrobe
+from steadyview.maintenance.view_algebra import ViewAlgebra
+
+SINGLE, LOCAL, GLOBAL = "single", "source-local", "global"
+BATCHED = "batched-sweep"
+Make = Callable[[Positions, ViewAlgebra[Any], Any, bool], Algorithm[Any]]
+"""From positions, algebra, the view's rows and whether it holds every key."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One algorithm.
+
+    `promises`: the level per scenario; a scenario that is missing is none it is made for.
+    `parameter`: what a number behind the name means (`c-t-strobe:3`). `whole`: states follow the
+    order of admission rather than that of arrival.
+    """
+
+    name: str
+    make: Make | None
+    promises: Mapping[str, str]
+    keys: bool = False
+    one_source: bool = False
+    quiescence: bool = False
+    whole: bool = False
+    messages: str = "n - 1"
+    parameter: str | None = None
+    file: str = ""
+    with_parameter: Callable[[int], Kind] | None = field(default=None, compare=False)
+
+
+def _every(level: str, last: str | None = None) -> dict[str, str]:
+    return {SINGLE: level, LOCAL: level, GLOBAL: last or level}
+
+
+def _c_t_strobe(k: int) -> Kind:
+    return Kind(
+        "c-t-strobe" if k == 1 else f"c-t-strobe:{k}",
+        lambda p, a, mv, _: CTStrobe(p, a, mv, k=k),
+        _every("complete" if k == 1 else "strong", "weak"),
+        keys=True,
+        messages="up to (n - 1)! and more, per unit of k transactions",
+        parameter="k: act after every k transactions",
+        file="c_t_strobe.py",
+        with_parameter=_c_t_strobe,
+    )
+
+
+def _nested_sweep(most: int | None = None) -> Kind:
+    return Kind(
+        f"nested-sweep:{most}" if most else "nested-sweep",
+        lambda p, a, _mv, _: NestedSweep(p, a, most=most),
+        _every("strong", "weak"),
+        messages="at most n - 1, shared by the updates absorbed",
+        parameter="end after so many absorbed updates",
+        file="nested_sweep.py",
+        with_parameter=_nested_sweep,
+    )
+
+
+def _sweep(name: str, **options: bool) -> Kind:
+    return Kind(
+        name,
+        lambda p, a, _mv, _: Sweep(p, a, **options),
+        _every("complete", "complete" if options.get("whole") else "weak"),
+        whole=options.get("whole", False),
+        file="sweep.py",
+    )
+
+
+_KINDS = (
+    Kind(
+        "conventional",
+        lambda p, a, mv, keyed: Conventional(p, a, mv, keyed=keyed),
+        _every("none"),
+        messages="n - 1 per insertion",
+        file="conventional.py",
+    ),
+    Kind(
+        "recompute",
+        lambda p, a, mv, _: Recompute(p, a, mv),
+        _every("strong", "weak"),
+        messages="one per source and round",
+        file="recompute.py",
+    ),
+    Kind(
+        "eca",
+        lambda p, a, _mv, _: Eca(p, a),
+        {SINGLE: "strong", LOCAL: "strong"},
+        one_source=True,
+        quiescence=True,
+        messages="1, of quadratic size",
+        file="eca.py",
+    ),
+    Kind(
+        "eca-key",
+        lambda p, a, mv, _: EcaKey(p, a, mv),
+        {SINGLE: "none", LOCAL: "none"},
+        keys=True,
+        one_source=True,
+        quiescence=True,
+        messages="1 per insertion",
+        file="eca_key.py",
+    ),
+    Kind(
+        "strobe",
+        lambda p, a, mv, _: Strobe(p, a, mv),
+        {SINGLE: "strong", LOCAL: "convergent", GLOBAL: "convergent"},
+        keys=True,
+        quiescence=True,
+        messages="n - 1 per insertion, 0 per deletion",
+        file="strobe.py",
+    ),
+    Kind(
+        "t-strobe",
+        lambda p, a, mv, _: TStrobe(p, a, mv),
+        _every("strong", "weak"),
+        keys=True,
+        quiescence=True,
+        messages="n - 1 per relation with insertions",
+        file="t_strobe.py",
+    ),
+    Kind(
+        "g-strobe",
+        lambda p, a, mv, _: GStrobe(p, a, mv),
+        _every("strong"),
+        keys=True,
+        quiescence=True,
+        messages="n - 1 per relation with insertions",
+        file="g_strobe.py",
+    ),
+    Kind(
+        "c-strobe",
+        lambda p, a, mv, _: CStrobe(p, a, mv),
+        {SINGLE: "complete", LOCAL: "convergent", GLOBAL: "convergent"},
+        keys=True,
+        messages="up to (n - 1)! and more queries per insertion, 0 per deletion",
+        file="c_strobe.py",
+    ),
+    _c_t_strobe(1),
+    _sweep("sweep"),
+    _sweep("sweep-parallel", parallel=True),
+    _sweep("sweep-pipelined", pipelined=True),
+    _sweep("sweep-whole", whole=True),
+    _nested_sweep(),
+    Kind(
+        BATCHED,
+        None,
+        _every("complete"),
+        whole=True,
+        messages="2 (n - 1) per batch of any size",
+        file="batched_sweep.py",
+    ),
+)
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
+
+
+def kind_of(name: str) -> Kind:
+    """The algorithm of that name; ConfigError if there is none.
+
+    >>> kind_of("c-t-strobe:3").promises["single"]
+    'strong'
+    """
+    plain, _, number = name.partition(":")
+    found = KINDS.get(plain)
+    if found is None:
+        raise ConfigError(
+            f'there is no algorithm "{name}"', hint=f"choose one of: {', '.join(KINDS)}"
+        )
+    if not number:
+        return found
+    if found.with_parameter is None or not number.isdecimal() or int(number) < 1:
+        raise ConfigError(
+            f'algorithm "{plain}" takes no number "{number}"',
+            hint=f"{plain}:NUMBER, {found.parameter}" if found.parameter else f"write: {plain}",
+        )
+    return replace(found.with_parameter(int(number)), name=name)

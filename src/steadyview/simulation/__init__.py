@@ -1,0 +1,7 @@
+"""Invents worlds, schedules and faults, and lets the algorithms live in them.
+
+Belongs here: sources, channels and crashes in memory, all decided by one seed; histories of what
+happened; shrinking a failing one and drawing it for a person.
+Does not belong here: judging a history (`checking`), the algorithms themselves (`maintenance`).
+Laws: the same seed gives the same history everywhere; nothing here loads Spark or reads a clock.
+"""

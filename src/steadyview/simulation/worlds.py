@@ -1,0 +1,138 @@
+"""A world: rows to begin with, and transactions in the order of one global serial schedule.
+
+Values are few and skewed, so that joins hit, keys come back and conflicts are frequent. In a keyed
+world every relation holds a key at most once and no NULL in it; otherwise there are duplicate rows
+and NULLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from steadyview.algebra import Bag, Row
+from steadyview.simulation.blueprints import Blueprint, Site, drawn, site
+
+SCENARIOS = ("single", "source-local", "global")
+_VALUES = (1, 1, 1, 2, 2, 3)
+_NULLABLE = (1, 1, 1, 2, 2, None)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One row inserted (count 1) or deleted (count -1); `relation` by number."""
+
+    relation: int
+    row: Row
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorldTransaction:
+    """Changes in the order of execution; they may span sources in a global scenario."""
+
+    id: str
+    changes: tuple[RowChange, ...]
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that is decided before a schedule runs."""
+
+    blueprint: Blueprint
+    rows: tuple[Bag[Row], ...]
+    transactions: tuple[WorldTransaction, ...]
+
+    @property
+    def site(self) -> Site:
+        """The prepared view."""
+        return site(self.blueprint)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large worlds are: positions, initial rows of a relation, transactions (each at most)."""
+
+    relations: int = 3
+    rows: int = 2
+    transactions: int = 4
+    changes: int = 3
+
+
+def world(
+    random: Random, scenario: str, sizes: Sizes, *, keyed: bool, one_source: bool = False
+) -> World:
+    """A world of that scenario."""
+    positions = sizes.relations
+    blueprint = drawn(random, positions, keyed=keyed, one_source=one_source)
+    maker = _Maker(random, blueprint)
+    rows = tuple(maker.initial(i, int(random.random() * (sizes.rows + 1))) for i in maker.relations)
+    count = 2 + int(random.random() * (sizes.transactions - 1))
+    transactions = tuple(maker.transaction(f"t{i + 1}", scenario, sizes) for i in range(count))
+    return World(blueprint, rows, transactions)
+
+
+class _Maker:
+    """Draws rows and changes; remembers what is there."""
+
+    def __init__(self, random: Random, blueprint: Blueprint) -> None:
+        self._random = random
+        self._blueprint = blueprint
+        self.relations = range(len(blueprint.sources))
+        self._there: list[list[Row]] = [[] for _ in self.relations]
+
+    def initial(self, relation: int, count: int) -> Bag[Row]:
+        """So many rows to begin with."""
+        for _ in range(count):
+            row = self._row(relation)
+            if row is not None:
+                self._there[relation].append(row)
+        return Bag.of(self._there[relation])
+
+    def transaction(self, name: str, scenario: str, sizes: Sizes) -> WorldTransaction:
+        """One change; several at one source; or several anywhere."""
+        relation = self._pick(self.relations)
+        if scenario == "single":
+            return WorldTransaction(name, self._changed(relation, modify=False))
+        sources = self._blueprint.sources
+        local = [r for r in self.relations if sources[r] == sources[relation]]
+        among = self.relations if scenario == "global" and self._random.random() < 0.6 else local
+        changes: list[RowChange] = []
+        for _ in range(1 + int(self._random.random() * sizes.changes)):
+            changes += self._changed(self._pick(among), modify=True)
+        return WorldTransaction(name, tuple(changes))
+
+    def _changed(self, relation: int, *, modify: bool) -> tuple[RowChange, ...]:
+        """An insertion, a deletion, or (a deletion and an insertion of the same key)."""
+        there = self._there[relation]
+        kind = self._random.random()
+        if there and kind < 0.45:
+            old = there.pop(int(self._random.random() * len(there)))
+            gone = RowChange(relation, old, -1)
+            if not modify or kind < 0.25:
+                return (gone,)
+            new = (old[0], *self._values())
+            there.append(new)
+            return gone, RowChange(relation, new, 1)
+        row = self._row(relation)
+        if row is None:
+            old = there.pop()
+            return (RowChange(relation, old, -1),)
+        there.append(row)
+        return (RowChange(relation, row, 1),)
+
+    def _row(self, relation: int) -> Row | None:
+        """A row that may be inserted now; None if every key is taken."""
+        if not self._blueprint.keyed:
+            return (1, *self._values())
+        taken = {row[0] for row in self._there[relation]}
+        free = [key for key in (1, 2, 3) if key not in taken]
+        return (self._pick(free), *self._values()) if free else None
+
+    def _values(self) -> Row:
+        values = _VALUES if self._blueprint.keyed else _NULLABLE
+        return tuple([values[int(self._random.random() * 6)] for _ in range(3)])
+
+    def _pick(self, options: Sequence[int]) -> int:
+        return options[int(self._random.random() * len(options))]
