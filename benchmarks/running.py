@@ -15,7 +15,7 @@ from benchmarks.findings import findings, parts
 from benchmarks.report import Results
 from benchmarks.site import Site, indexes_wanted, opened, write_project
 from benchmarks.sizes import Sizes
-from examples.embedded_postgres import EmbeddedPostgres
+from examples.embedded_postgres import EmbeddedPostgres, place_without_spaces
 from steadyview.engine.session import open_session
 
 COPIES = "run"
@@ -37,7 +37,9 @@ class _Run:
         shutil.rmtree(self._folder, ignore_errors=True)
         closing.callback(shutil.rmtree, self._folder, ignore_errors=True)
         told("PostgreSQL and Spark start")
-        self._server = EmbeddedPostgres(cache / "postgres", tpch.SERVER).start()
+        self._server = EmbeddedPostgres(
+            place_without_spaces(cache / "postgres"), tpch.SERVER
+        ).start()
         closing.callback(self._server.stop)
         tpch.drop_copies(self._server, COPIES)
         closing.callback(tpch.drop_copies, self._server, COPIES)

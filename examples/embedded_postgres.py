@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,15 @@ class EmbeddedPostgres:
         """Stop the server and delete its folder."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def place_without_spaces(folder: Path) -> Path:
+    """The folder; where a space in its path would break the server's start, a link to another."""
+    if " " in str(folder.absolute()) and not folder.exists():
+        folder.unlink(missing_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.symlink_to(tempfile.mkdtemp(prefix="steadyview-"), target_is_directory=True)
+    return folder
 
 
 @contextlib.contextmanager

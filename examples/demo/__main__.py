@@ -22,7 +22,7 @@ from typing import Any
 from examples.demo import shop
 from examples.demo.report import print_report
 from examples.demo.watching import Watcher
-from examples.embedded_postgres import EmbeddedPostgres
+from examples.embedded_postgres import EmbeddedPostgres, place_without_spaces
 from steadyview.cli.opening import opened
 from steadyview.cli.quiet_java import hide_incubator_warning
 from steadyview.cli.stopping import run_until_signalled
@@ -52,7 +52,7 @@ def run_demo(folder: Path, seconds: float) -> int:
     prepare_folder(folder)
     with ExitStack() as running:
         say("starting PostgreSQL, filling the shop")
-        server = EmbeddedPostgres(postgres_folder(folder))
+        server = EmbeddedPostgres(place_without_spaces(folder / "postgres"))
         running.callback(server.stop)
         url = server.start().create_database("sales")
         shop.create_sales(url, _SEED)
@@ -76,14 +76,6 @@ def prepare_folder(folder: Path) -> None:
         sys.exit(f'"{folder}" exists and is not from a demo; name another: --folder DIR')
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-
-
-def postgres_folder(folder: Path) -> Path:
-    """Where PostgreSQL lives: in the project, unless a space in the path would break its start."""
-    inside = folder / "postgres"
-    if " " in str(inside.absolute()):
-        inside.symlink_to(tempfile.mkdtemp(prefix="steadyview-demo-"), target_is_directory=True)
-    return inside
 
 
 @contextmanager

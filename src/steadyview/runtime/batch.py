@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -143,9 +144,12 @@ class Batch:
         assert self._shadow is not None
         for work, answered in zip(works, answers, strict=True):
             if work.after is not None:
-                sweep = self._sweep(work, self._algebra(work).uncompensated())
-                change = self._change(work, _replayed(sweep, answered))
+                change = partial(self._uncompensated, work, answered)
                 self._shadow.record(work.plan.name, change, work.after, self._moment.upto)
+
+    def _uncompensated(self, work: Work, answers: Mapping[Edge, Answer]) -> DataFrame:
+        sweep = self._sweep(work, self._algebra(work).uncompensated())
+        return self._change(work, _replayed(sweep, answers))
 
     def _finish(self, work: Work, sweep: _Sweep, answers: Mapping[Edge, Answer]) -> Done:
         assert sweep.result is not None

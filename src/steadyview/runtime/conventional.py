@@ -7,7 +7,9 @@ maintained on shows how far it goes wrong; nothing of it reaches a view.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,32 +36,45 @@ class Deviation:
 
 
 class Conventional:
-    """Collects uncompensated view deltas below `folder`."""
+    """Collects uncompensated view deltas below `folder`; computed when they are asked for.
+
+    The answers and logs of a batch stay in a folder of its own below, so that recording costs the
+    batch nothing.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._files: dict[str, list[tuple[int, int, Path]]] = {}
+        self._numbers = count(1)
+        self._changes: dict[str, list[tuple[int, int, Callable[[], DataFrame]]]] = {}
 
     def views(self) -> list[str]:
         """The views for which something was recorded."""
-        return sorted(self._files)
+        return sorted(self._changes)
 
-    def record(self, view: str, change: DataFrame, after: int, upto: int) -> None:
-        """Keep the uncompensated change of (after, upto]."""
-        files = self._files.setdefault(view, [])
+    def batch_folder(self) -> Path:
+        """Where a batch keeps what its recorded changes will be computed from."""
+        folder = self._folder / f"batch-{next(self._numbers)}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def record(self, view: str, change: Callable[[], DataFrame], after: int, upto: int) -> None:
+        """Keep how the uncompensated change of (after, upto] is made."""
+        self._changes.setdefault(view, []).append((after, upto, change))
+
+    def _written(self, view: str, upto: int, change: Callable[[], DataFrame]) -> list[str]:
         path = self._folder / f"{view}-{upto}"
-        change.coalesce(1).write.mode("overwrite").parquet(str(path))
-        files.append((after, upto, path))
+        change().coalesce(1).write.mode("overwrite").parquet(str(path))
+        return [str(p) for p in sorted(path.glob("*.parquet"))]
 
     def deviation(self, spark: SparkSession, store: ViewStore, row: ViewRow) -> Deviation:
         """Compare with the view's own delta over the recorded cns."""
-        files = [f for f in self._files[store.name] if f[1] <= (row.cn or 0)]
-        after, upto = files[0][0], files[-1][1]
+        changes = [c for c in self._changes[store.name] if c[1] <= (row.cn or 0)]
+        after, upto = changes[0][0], changes[-1][1]
         columns = [n for n, _ in store.shape.delta if n != "_cn"]
         measures = [n for n in columns if n == "_count" or n.startswith(("_nonnull_", "_sum_"))]
         identity = [n for n in columns if n not in measures]
         frames = Frames(spark)
-        paths = [str(p) for _, _, f in files for p in sorted(f.glob("*.parquet"))]
+        paths = [p for _, to, change in changes for p in self._written(store.name, to, change)]
         shadow = frames.parquet("shadow", paths, ddl(store.shape.delta))
         real = States(spark, store).changed_sql(after, upto, row.delta_version or 0)
         listed = ", ".join([*columns, "_cn"])

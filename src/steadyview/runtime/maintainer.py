@@ -8,7 +8,8 @@ view that fails stops alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -132,15 +133,11 @@ class Maintainer:
             name: admitted_since(name, moment, after, self._parts.catalog, self._parts.log)
             for name in moment.snapshots
         }
-        frames = Frames(self._parts.spark)
-        try:
-            with self._parts.work_folder("batch") as folder:
-                batch = Batch(frames, folder, moment, admitted, self._parts.log, self._shadow)
-                done = batch.run(incremental) if incremental else []
-                whole = [p for p in plans if p.definition is None]
-                done += self._recompute(whole, rows, moment, folder, frames)
-        finally:
-            frames.drop()
+        with self._scratch() as (frames, folder):
+            batch = Batch(frames, folder, moment, admitted, self._parts.log, self._shadow)
+            done = batch.run(incremental) if incremental else []
+            whole = [p for p in plans if p.definition is None]
+            done += self._recompute(whole, rows, moment, folder, frames)
         self._publish(done, rows, admitted)
         sent = batch.lookups
         record = BatchRecord(
@@ -156,6 +153,19 @@ class Maintainer:
         self.batches += 1
         self.lookups += record.lookups
         return moment.upto
+
+    @contextmanager
+    def _scratch(self) -> Iterator[tuple[Frames, Path]]:
+        """Temporary views and a folder for a batch; a shadow keeps them for later."""
+        frames = Frames(self._parts.spark)
+        if self._shadow is not None:
+            yield frames, self._shadow.batch_folder()
+            return
+        try:
+            with self._parts.work_folder("batch") as folder:
+                yield frames, folder
+        finally:
+            frames.drop()
 
     def _work(self, plan: Planned, row: ViewRow) -> Work:
         store = self._store(plan)
