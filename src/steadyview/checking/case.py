@@ -7,6 +7,7 @@ place in the history of the first of those that `states[i]` stands for.
 from __future__ import annotations
 
 from steadyview.algebra import Bag, Row
+from steadyview.checking.budget import Budget
 from steadyview.checking.commit_order import CommitOrder
 from steadyview.checking.compiled_view import compiled
 from steadyview.checking.history import History
@@ -14,15 +15,12 @@ from steadyview.checking.view_states import ViewStates
 from steadyview.checking.visible import State, told
 
 
-class OutOfBudget(Exception):
-    """A search looked at as many vectors as it was allowed to."""
-
-
 class Case:
-    """What every level is judged by. `spend` bounds one search; `allow` begins the next."""
+    """What every level is judged by."""
 
-    def __init__(self, history: History, budget: int) -> None:
+    def __init__(self, history: History) -> None:
         self.history = history
+        self.budget = Budget()
         self._view = compiled(history.view, history.columns)
         relations = history.relations
         self.sources = tuple(dict.fromkeys([r.source for r in relations.values()]))
@@ -33,11 +31,10 @@ class Case:
             for t in history.transactions
         ]
         self.order = CommitOrder(touched, len(self.sources))
-        self.views = ViewStates(self._view, history, source_of, self.order.commits)
+        self.views = ViewStates(self._view, history, source_of, self.order.commits, self.budget)
         self.states: list[State] = []
         self.numbers: list[int] = []
         self._add_states()
-        self._budget = self._left = budget
 
     def _add_states(self) -> None:
         for number, bag in enumerate(self.history.states):
@@ -51,13 +48,3 @@ class Case:
         if any(column.tell for column in shown):
             return dict(Bag((told(shown, row), count) for row, count in bag))
         return dict(bag)
-
-    def allow(self) -> None:
-        """A new search begins, with the whole budget."""
-        self._left = self._budget
-
-    def spend(self) -> None:
-        """One more vector is looked at; OutOfBudget if that is one too many."""
-        self._left -= 1
-        if self._left < 0:
-            raise OutOfBudget

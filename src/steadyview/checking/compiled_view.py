@@ -21,7 +21,9 @@ from typing import TypeAlias
 from steadyview.algebra import Row, Value
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.checking.flat_rows import Layout, key_of, row_of
+from steadyview.checking.possible import Possible, possible_of
 from steadyview.checking.visible import Shown, Visible, visible_of
+from steadyview.errors import DefiniteError, ViewRefused
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition, Occurrence
 from steadyview.views.interpret import column_equality, interpret
@@ -33,6 +35,7 @@ Index: TypeAlias = Mapping[Value, Sequence[Counted]]
 """Rows of one place by the value (or values) that they are joined on."""
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """The relations' names, each with the names of its columns."""
+_HINT = "a history is judged in memory: of expressions, it understands those listed in docs/cli.md"
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Place:
 
     `keep`: a relation's row as it takes part, None if the filter drops it. `own` and `partner`: on
     which values a row of this place and a row joined so far meet; None: with every one.
-    `holds`: the further conditions that can be told once this place is joined.
+    `holds`: the further conditions that can be told once this place is joined. `shown`: which of
+    the kept columns a reader sees, each as (position here, position in the view).
     """
 
     relation: str
@@ -49,6 +53,7 @@ class Place:
     own: Callable[[Row], Value] | None
     partner: Callable[[Row], Value] | None
     holds: Callable[[Row], bool] | None
+    shown: tuple[tuple[int, int], ...]
 
     def index(self, rows: Mapping[Row, int]) -> Index:
         """The rows by what they are joined on; NULL meets nothing."""
@@ -69,12 +74,8 @@ class Place:
             joined = [
                 (flat + row, n * m) for flat, n in left for row, m in find(partner(flat), ())
             ]
-        return joined if self.holds is None else self.filtered(joined)
-
-    def filtered(self, joined: Sequence[Counted]) -> list[Counted]:
-        """The joined rows that the conditions of this place let through."""
         holds = self.holds
-        return [pair for pair in joined if holds is None or holds(pair[0])]
+        return joined if holds is None else [pair for pair in joined if holds(pair[0])]
 
 
 @dataclass(frozen=True)
@@ -85,28 +86,39 @@ class CompiledView:
     places: tuple[Place, ...]
     visible: Visible
     shown: tuple[Shown, ...]
+    possible: Possible
 
-    @property
-    def width(self) -> int:
-        """How many columns a reader sees."""
-        return len(self.shown)
+    def column(self, occurrence: int, column: int) -> tuple[str, str]:
+        """The names of a stored column and of its relation, the relation's first."""
+        schema = self.definition.occurrences[occurrence].relation
+        return str(schema.name), schema.columns[column].name
 
 
 @lru_cache(maxsize=1024)
 def compiled(view: str, relations: Columns) -> CompiledView:
     """The view over these relations; ViewRefused or DefiniteError if it cannot be evaluated."""
-    schemas = {_schema(name, columns): name for name, columns in relations}
-    definition = analyze(parse_view("history", view), tuple(schemas))
-    steps = join_tree(definition).steps(0)
+    try:
+        return _compiled(view, relations)
+    except ViewRefused:
+        raise
+    except DefiniteError as error:
+        raise DefiniteError(error.message, detail=error.detail, hint=_HINT) from None
+
+
+def _compiled(view: str, relations: Columns) -> CompiledView:
+    definition = analyze(parse_view("history", view), [_schema(*names) for names in relations])
+    tree = join_tree(definition)
+    steps = tree.steps(0)
     order = [0, *(step.edge.v for step in steps)]
     layout = Layout(definition, order)
-    conditions = [join_tree(definition).start_conditions(0), *(s.conditions for s in steps)]
-    places = [
-        _place(layout, definition.occurrences[number], schemas, depth, sqls)
-        for depth, (number, sqls) in enumerate(zip(order, conditions, strict=True))
-    ]
+    conditions = [tree.start_conditions(0), *(s.conditions for s in steps)]
     visible, shown = visible_of(definition, layout)
-    return CompiledView(definition, tuple(places), visible, shown)
+    places = [
+        _place(layout, definition.occurrences[number], sqls, shown)
+        for number, sqls in zip(order, conditions, strict=True)
+    ]
+    possible = possible_of(definition, layout, visible, shown)
+    return CompiledView(definition, tuple(places), visible, shown, possible)
 
 
 def _schema(name: str, columns: Sequence[str]) -> RelationSchema:
@@ -115,23 +127,23 @@ def _schema(name: str, columns: Sequence[str]) -> RelationSchema:
 
 
 def _place(
-    layout: Layout,
-    occurrence: Occurrence,
-    names: Mapping[RelationSchema, str],
-    depth: int,
-    conditions: Sequence[str],
+    layout: Layout, occurrence: Occurrence, conditions: Sequence[str], shown: Sequence[Shown]
 ) -> Place:
+    kept = layout.kept[occurrence.number]
     equalities, others = _sides(conditions, occurrence.number)
-    bound = layout.order[:depth]
     partners = [layout.position(*there) for there, _ in equalities]
-    owns = [layout.kept[occurrence.number].index(column) for _, column in equalities]
-    assert all(there[0] in bound for there, _ in equalities)
+    owns = [kept.index(column) for _, column in equalities]
     return Place(
-        names[occurrence.relation],
-        _keep(layout.kept[occurrence.number], occurrence),
+        str(occurrence.relation.name),
+        _keep(kept, occurrence),
         key_of(owns) if owns else None,
         key_of(partners) if partners else None,
         layout.condition(others) if others else None,
+        tuple(
+            (kept.index(column.column[1]), place)
+            for place, column in enumerate(shown)
+            if column.column and column.column[0] == occurrence.number
+        ),
     )
 
 

@@ -13,6 +13,9 @@ others possible: where it may come next, nothing else needs to be tried.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import itemgetter
+
 from steadyview.checking.case import Case
 from steadyview.checking.commit_order import Vector
 from steadyview.checking.finding import FAILS, HOLDS, Finding
@@ -20,15 +23,15 @@ from steadyview.checking.finding import FAILS, HOLDS, Finding
 Node = tuple[Vector, int]
 
 
-def complete(case: Case) -> Finding:
+def complete(case: Case, _begun: Sequence[Vector] = ()) -> Finding:
     """Whether some order of the transactions shows the states and nothing else."""
     states, last, everything = case.states, len(case.states) - 1, case.order.everything
-    at, mute = case.views.at, case.views.mute
+    at, mute, spend = case.views.at, case.views.mute, case.budget.spend
     came_from: dict[Node, Node | None] = {}
     waiting: list[tuple[Vector, int, Node | None]] = [(case.order.nothing, 0, None)]
     while waiting:
         vector, number, parent = waiting.pop()
-        case.spend()
+        spend()
         state = at(vector)
         if state != states[number]:
             # Before the first state there is nothing, so the view must begin with it.
@@ -57,7 +60,9 @@ def _chain(came_from: dict[Node, Node | None], node: Node | None) -> list[Vector
     return [first[number] for number in sorted(first)]
 
 
-def _failed(case: Case, visited: dict[Node, Node | None]) -> Finding:
-    furthest = max((number for _, number in visited), default=-1)
-    before = [vector for vector, number in visited if number == furthest]
-    return Finding(FAILS, broken=min(furthest + 1, len(case.states) - 1), before=before)
+def _failed(case: Case, came_from: dict[Node, Node | None]) -> Finding:
+    if not came_from:
+        return Finding(FAILS, broken=0)
+    furthest = max(came_from, key=itemgetter(1))
+    broken = min(furthest[1] + 1, len(case.states) - 1)
+    return Finding(FAILS, _chain(came_from, furthest), broken)

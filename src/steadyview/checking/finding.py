@@ -17,12 +17,10 @@ UNKNOWN: Final = "unknown"
 class Finding:
     """`answer` is one of the three above.
 
-    `vectors`: where it holds, a vector for each distinct state. Where it fails, `broken` is the
-    first distinct state that breaks it and `before` the vectors at which the state before it could
-    be shown.
+    `vectors`: of each distinct state, as far as the level holds. `broken`: where it fails, the
+    first distinct state that no such vectors reach.
     """
 
     answer: str
     vectors: Sequence[Vector] = ()
     broken: int = 0
-    before: Sequence[Vector] = ()

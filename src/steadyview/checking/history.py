@@ -47,3 +47,16 @@ class History:
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The relations' names and their columns' names: what the view's SQL is read against."""
         return tuple([(name, relation.columns) for name, relation in self.relations.items()])
+
+    @staticmethod
+    def from_json(text: str) -> History:
+        """The history in a file's text; ConfigError says where it is malformed."""
+        from steadyview.checking.history_file import read
+
+        return read(text)
+
+    def to_json(self) -> str:
+        """The file's text; `from_json` reads an equal history."""
+        from steadyview.checking.history_file import write
+
+        return write(self)

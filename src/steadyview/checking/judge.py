@@ -14,10 +14,13 @@ do not conflict. Order between transactions of different sources is free.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Final, TypeAlias
 
-from steadyview.checking.case import Case, OutOfBudget
+from steadyview.checking.budget import OutOfBudget
+from steadyview.checking.case import Case
+from steadyview.checking.commit_order import Vector
 from steadyview.checking.complete import complete
 from steadyview.checking.finding import FAILS, HOLDS, UNKNOWN, Finding
 from steadyview.checking.history import History
@@ -25,31 +28,43 @@ from steadyview.checking.strong import strong
 from steadyview.checking.verdict import Verdict
 from steadyview.checking.weak import weak
 
-BUDGET: Final = 100_000
-"""How many vectors the search for one level may look at."""
+BUDGET: Final = 20_000_000
+"""How many rows the search for one level may join, vectors it looks at included."""
+
+
+Search: TypeAlias = Callable[[Case, Sequence[Vector]], Finding]
+"""From a case, and vectors of its first states that the level above found, to a finding."""
+_SEARCHES: Final[tuple[tuple[str, Search], ...]] = (
+    ("complete", complete),
+    ("strong", strong),
+    ("weak", weak),
+)
 
 
 def judge(history: History, budget: int = BUDGET) -> Verdict:
-    """The verdict. Beyond `budget` vectors a level is `unknown`, never guessed.
+    """The verdict. Beyond the budget a level is `unknown`, never guessed.
 
     DefiniteError (ViewRefused among them) if the view cannot be evaluated in memory.
     """
-    case = Case(history, budget)
+    case = Case(history)
     last = len(case.states) - 1
     if case.views.at(case.order.everything) != case.states[last]:
         return Verdict(case, {"convergent": Finding(FAILS, broken=last)})
     findings = {"convergent": Finding(HOLDS, [case.order.everything])}
     # From above: what holds at one level holds at all below it.
-    for level, search in (("complete", complete), ("strong", strong), ("weak", weak)):
-        findings[level] = _searched(case, search)
-        if findings[level].answer == HOLDS:
+    found = Finding(UNKNOWN)
+    for level, search in _SEARCHES:
+        found = findings[level] = _searched(case, search, found.vectors, budget)
+        if found.answer == HOLDS:
             break
     return Verdict(case, findings)
 
 
-def _searched(case: Case, search: Callable[[Case], Finding]) -> Finding:
-    case.allow()
+def _searched(case: Case, search: Search, begun: Sequence[Vector], budget: int) -> Finding:
+    case.budget.left = budget
     try:
-        return search(case)
+        return search(case, begun)
     except OutOfBudget:
         return Finding(UNKNOWN)
+    finally:
+        case.budget.left = inf

@@ -12,9 +12,12 @@ and the join of the first places is shared by all vectors that agree on their ve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from operator import ne
 from typing import Final, TypeAlias
 
 from steadyview.algebra import Bag, Row
+from steadyview.checking.budget import Budget
 from steadyview.checking.commit_order import Vector
 from steadyview.checking.compiled_view import CompiledView, Counted, Index, Place
 from steadyview.checking.history import History
@@ -22,6 +25,7 @@ from steadyview.checking.visible import State
 from steadyview.errors import DefiniteError
 
 Version: TypeAlias = int
+_BEGINNING: Final[Sequence[Counted]] = [((), 1)]
 _MOST_REMEMBERED: Final = 500_000
 """Joined rows kept for sharing before all are forgotten; a bound on memory, not on the answer."""
 
@@ -31,7 +35,7 @@ class PlaceRows:
 
     def __init__(self, place: Place, history: History, commits: Sequence[int]) -> None:
         self.place = place
-        self.versions: list[Version] = [0]
+        self.versions: list[int] = [0]
         self._rows = [_kept(place, history.relations[place.relation].rows)]
         self.changes: list[dict[Row, int]] = []
         self.changed_by: set[int] = set()
@@ -57,6 +61,19 @@ class PlaceRows:
         if index is None:
             index = self._indexes[version] = self.place.index(self.rows(version))
         return index
+
+    def extremes(self, first: Version, last: Version) -> tuple[dict[Row, int], dict[Row, int]]:
+        """The fewest and the most of every row that any version from first to last holds."""
+        rows = dict(self.rows(first))
+        fewest, most = dict(rows), dict(rows)
+        for change in self.changes[first:last]:
+            for row, count in change.items():
+                now = rows[row] = rows.get(row, 0) + count
+                if now > most.get(row, 0):
+                    most[row] = now
+                elif now < fewest.get(row, 0):
+                    fewest[row] = now
+        return {row: count for row, count in fewest.items() if count}, most
 
     def _changed(self, rows: dict[Row, int], change: Mapping[Row, int]) -> dict[Row, int]:
         rows = dict(rows)
@@ -89,11 +106,14 @@ class ViewStates:
         history: History,
         source_of: Mapping[str, int],
         commits: Sequence[Sequence[int]],
+        budget: Budget,
     ) -> None:
         """`source_of` relations by name; `commits`: each source's transactions, by number."""
         self.view = view
+        self.budget = budget
+        self._sources = len(commits)
         self.places: list[PlaceRows] = []
-        self._versions: list[tuple[list[Version], int]] = []
+        self._versions: list[tuple[list[int], int]] = []
         loud: set[int] = set()
         for place in view.places:
             source = source_of[place.relation]
@@ -103,7 +123,7 @@ class ViewStates:
             loud |= rows.changed_by
         self.mute = set(range(len(history.transactions))) - loud
         self._states: dict[tuple[Version, ...], State] = {}
-        self._joined: dict[tuple[Version, ...], Sequence[Counted]] = {}
+        self._joined: dict[tuple[Version, ...], Sequence[Counted]] = {(): _BEGINNING}
         self._remembered = 0
 
     def at(self, vector: Vector) -> State:
@@ -114,24 +134,34 @@ class ViewStates:
             state = self._states[versions] = self.view.visible(self._join(versions))
         return state
 
+    def versions(self, vector: Vector) -> list[Version]:
+        """The version of every place at this vector."""
+        return [versions[vector[source]] for versions, source in self._versions]
+
+    @cached_property
+    def loud(self) -> Sequence[Sequence[int]]:
+        """Per source, after how many commits a place has another version than just before."""
+        loud: list[set[int]] = [set() for _ in range(self._sources)]
+        for versions, source in self._versions:
+            changed = map(ne, versions, versions[1:])
+            loud[source].update(k for k, is_new in enumerate(changed, start=1) if is_new)
+        return [sorted(places) for places in loud]
+
     def _join(self, versions: tuple[Version, ...]) -> Sequence[Counted]:
         """The join of the first places, as many as there are versions."""
         joined = self._joined.get(versions)
         if joined is None:
-            depth = len(versions) - 1
-            rows = self.places[depth]
-            if depth == 0:
-                joined = rows.place.filtered(list(rows.rows(versions[0]).items()))
-            else:
-                left = self._join(versions[:-1])
-                joined = rows.place.join(left, rows.index(versions[-1])) if left else []
+            left = self._join(versions[:-1])
+            rows = self.places[len(versions) - 1]
+            joined = rows.place.join(left, rows.index(versions[-1])) if left else []
             self._remember(versions, joined)
         return joined
 
     def _remember(self, versions: tuple[Version, ...], joined: Sequence[Counted]) -> None:
+        self.budget.spend(len(joined))
         self._remembered += len(joined)
         if self._remembered > _MOST_REMEMBERED:
-            self._joined.clear()
+            self._joined = {(): _BEGINNING}
             self._states.clear()
             self._remembered = len(joined)
         self._joined[versions] = joined
