@@ -8,7 +8,7 @@ and NULLs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from steadyview.algebra import Bag, Row
@@ -52,20 +52,27 @@ class World:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large worlds are: positions, initial rows of a relation, transactions (each at most)."""
+    """How large worlds are.
 
-    relations: int = 3
+    Positions of the view (None: 2 to 5, as the seed decides); and, each at most: rows of a relation
+    to begin with, transactions, changes of one transaction.
+    """
+
+    relations: int | None = None
     rows: int = 2
     transactions: int = 4
     changes: int = 3
+
+    def of(self, relations: int) -> Sizes:
+        """The same with that many positions."""
+        return replace(self, relations=relations)
 
 
 def world(
     random: Random, scenario: str, sizes: Sizes, *, keyed: bool, one_source: bool = False
 ) -> World:
     """A world of that scenario."""
-    positions = sizes.relations
-    blueprint = drawn(random, positions, keyed=keyed, one_source=one_source)
+    blueprint = drawn(random, sizes.relations or 3, keyed=keyed, one_source=one_source)
     maker = _Maker(random, blueprint)
     rows = tuple(maker.initial(i, int(random.random() * (sizes.rows + 1))) for i in maker.relations)
     count = 2 + int(random.random() * (sizes.transactions - 1))
