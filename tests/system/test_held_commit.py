@@ -64,11 +64,15 @@ class HeldDatabase:
         return thread
 
     def let_go(self, *threads: threading.Thread) -> None:
-        """Return when the held commits have ended."""
+        """Return when the held commits have ended; a reload that came too early is repeated."""
         for thread in threads:
-            while thread.is_alive():
+            for _ in range(120):
                 self.want_a_standby("")
                 thread.join(1)
+                if not thread.is_alive():
+                    break
+            else:
+                raise AssertionError("the commit is held although no standby is wanted")
 
     def _wait_until_held(self, pid: int) -> None:
         pause = threading.Event()
