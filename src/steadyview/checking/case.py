@@ -6,9 +6,11 @@ place in the history of the first of those that `states[i]` stands for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from steadyview.algebra import Bag, Row
 from steadyview.checking.budget import Budget
-from steadyview.checking.commit_order import CommitOrder
+from steadyview.checking.commit_order import CommitOrder, Vector
 from steadyview.checking.compiled_view import compiled
 from steadyview.checking.history import History
 from steadyview.checking.view_states import ViewStates
@@ -25,16 +27,34 @@ class Case:
         relations = history.relations
         self.sources = tuple(dict.fromkeys([r.source for r in relations.values()]))
         number = {source: n for n, source in enumerate(self.sources)}
-        source_of = {name: number[relation.source] for name, relation in relations.items()}
-        touched = [
-            tuple(sorted({source_of[name] for name, change in t.changes.items() if len(change)}))
-            for t in history.transactions
-        ]
+        self.source_of = {name: number[relation.source] for name, relation in relations.items()}
+        touched = [self._touched(transaction.changes) for transaction in history.transactions]
         self.order = CommitOrder(touched, len(self.sources))
-        self.views = ViewStates(self._view, history, source_of, self.order.commits, self.budget)
+        self.views = ViewStates(
+            self._view, history, self.source_of, self.order.commits, self.budget
+        )
         self.states: list[State] = []
         self.numbers: list[int] = []
         self._add_states()
+
+    def _touched(self, changes: Mapping[str, Bag[Row]]) -> tuple[int, ...]:
+        """The numbers of the sources that these changes were made at."""
+        if len(changes) == 1:
+            ((name, change),) = changes.items()
+            return (self.source_of[name],) if len(change) else ()
+        return tuple(sorted({self.source_of[name] for name, bag in changes.items() if len(bag)}))
+
+    def named(self, vector: Vector) -> dict[str, int]:
+        """The vector with its sources' names."""
+        return dict(zip(self.sources, vector, strict=True))
+
+    def ids(self, numbers: Iterable[int]) -> list[str]:
+        """What the transactions with these numbers are called."""
+        return [self.history.transactions[number].id for number in numbers]
+
+    def transaction(self, source: int, place: int) -> str:
+        """What the transaction is called that is number `place` of the source's commits."""
+        return self.history.transactions[self.order.commits[source][place]].id
 
     def _add_states(self) -> None:
         for number, bag in enumerate(self.history.states):
@@ -44,7 +64,6 @@ class Case:
                 self.numbers.append(number)
 
     def _read(self, bag: Bag[Row]) -> State:
-        shown = self._view.shown
-        if any(column.tell for column in shown):
-            return dict(Bag((told(shown, row), count) for row, count in bag))
-        return dict(bag)
+        if not self._view.calculates:
+            return dict(bag)
+        return dict(Bag((told(self._view.shown, row), count) for row, count in bag))

@@ -57,6 +57,21 @@ class CommitOrder:
                     return False
         return True
 
+    def between(self, low: Vector, high: Vector) -> list[int]:
+        """The transactions that `high` shows, at any source, and `low` does not."""
+        seen = zip(self.commits, low, high, strict=True)
+        return sorted({number for commits, a, b in seen for number in commits[a:b]})
+
+    def half_seen(self, vector: Vector) -> tuple[int, list[int], list[int]]:
+        """A global transaction that the vector shows in part, where it does, where it does not."""
+        for parts in self._globals:
+            seen = [source for source, place in parts if vector[source] > place]
+            unseen = [source for source, place in parts if vector[source] <= place]
+            if seen and unseen:
+                source, place = parts[0]
+                return self.commits[source][place], seen, unseen
+        raise ValueError(f"{vector} is whole")
+
     def steps(self, vector: Vector) -> Iterator[tuple[int, Vector]]:
         """Every transaction that may come next after a whole vector, and the vector after it."""
         for source, seen in enumerate(vector):

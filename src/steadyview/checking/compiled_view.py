@@ -13,16 +13,16 @@ Compiled once per view text and columns: a simulator judges thousands of histori
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from steadyview.algebra import Row, Value
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.checking.flat_rows import Layout, key_of, row_of
 from steadyview.checking.possible import Possible, possible_of
-from steadyview.checking.visible import Shown, Visible, visible_of
+from steadyview.checking.visible import Shown, State, Visible, visible_of
 from steadyview.errors import DefiniteError, ViewRefused
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition, Occurrence
@@ -54,6 +54,15 @@ class Place:
     partner: Callable[[Row], Value] | None
     holds: Callable[[Row], bool] | None
     shown: tuple[tuple[int, int], ...]
+
+    def kept(self, rows: Iterable[Counted]) -> dict[Row, int]:
+        """The rows, or a change of them, as they take part."""
+        kept: dict[Row, int] = {}
+        for row, count in rows:
+            part = self.keep(row)
+            if part is not None:
+                kept[part] = kept.get(part, 0) + count
+        return {row: count for row, count in kept.items() if count}
 
     def index(self, rows: Mapping[Row, int]) -> Index:
         """The rows by what they are joined on; NULL meets nothing."""
@@ -87,6 +96,18 @@ class CompiledView:
     visible: Visible
     shown: tuple[Shown, ...]
     possible: Possible
+
+    @cached_property
+    def calculates(self) -> bool:
+        """Whether a visible column is anything else than a stored one."""
+        return any(column.tell for column in self.shown)
+
+    def over(self, relations: Mapping[str, Iterable[Counted]]) -> State:
+        """What a reader sees over these relations."""
+        joined: list[Counted] = [((), 1)]
+        for place in self.places:
+            joined = place.join(joined, place.index(place.kept(relations[place.relation])))
+        return self.visible(joined)
 
     def column(self, occurrence: int, column: int) -> tuple[str, str]:
         """The names of a stored column and of its relation, the relation's first."""

@@ -43,21 +43,29 @@ def complete(case: Case, _begun: Sequence[Vector] = ()) -> Finding:
             continue
         came_from[node] = parent
         if vector == everything and number == last:
-            return Finding(HOLDS, _chain(came_from, node))
+            way = _nodes(came_from, node)
+            return Finding(HOLDS, _chain(way), path=[vector for vector, _ in way])
         steps = sorted(case.order.steps(vector), reverse=True)
         free = [step for step in steps if step[0] in mute] if mute else []
         waiting += [(after, number, node) for _, after in free[:1] or steps]
     return _failed(case, came_from)
 
 
-def _chain(came_from: dict[Node, Node | None], node: Node | None) -> list[Vector]:
+def _nodes(came_from: dict[Node, Node | None], node: Node | None) -> list[Node]:
+    """The way to the node, from the beginning."""
+    way: list[Node] = []
+    while node is not None:
+        way.append(node)
+        node = came_from[node]
+    return way[::-1]
+
+
+def _chain(way: Sequence[Node]) -> list[Vector]:
     """For each state the first vector on the way that shows it."""
     first: dict[int, Vector] = {}
-    while node is not None:
-        vector, number = node
-        first[number] = vector
-        node = came_from[node]
-    return [first[number] for number in sorted(first)]
+    for vector, number in way:
+        first.setdefault(number, vector)
+    return list(first.values())
 
 
 def _failed(case: Case, came_from: dict[Node, Node | None]) -> Finding:
@@ -65,4 +73,4 @@ def _failed(case: Case, came_from: dict[Node, Node | None]) -> Finding:
         return Finding(FAILS, broken=0)
     furthest = max(came_from, key=itemgetter(1))
     broken = min(furthest[1] + 1, len(case.states) - 1)
-    return Finding(FAILS, _chain(came_from, furthest), broken)
+    return Finding(FAILS, _chain(_nodes(came_from, furthest)), broken)

@@ -18,9 +18,11 @@ class Finding:
     """`answer` is one of the three above.
 
     `vectors`: of each distinct state, as far as the level holds. `broken`: where it fails, the
-    first distinct state that no such vectors reach.
+    first distinct state that no such vectors reach. `path`: if complete, every vector on
+    the way, one transaction apart.
     """
 
     answer: str
     vectors: Sequence[Vector] = ()
     broken: int = 0
+    path: Sequence[Vector] = ()

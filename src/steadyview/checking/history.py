@@ -43,6 +43,10 @@ class History:
     transactions: Sequence[Transaction]
     states: Sequence[Bag[Row]]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "transactions", tuple(self.transactions))
+        object.__setattr__(self, "states", tuple(self.states))
+
     @property
     def columns(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The relations' names and their columns' names: what the view's SQL is read against."""

@@ -33,7 +33,7 @@ def read(text: str) -> History:
     transactions = _transactions(document.member("transactions"), relations, kinds)
     kinds.check_view(program)
     states = _states(document.member("states"), program, kinds)
-    return History(view, relations, tuple(transactions), tuple(states))
+    return History(view, relations, transactions, states)
 
 
 def write(history: History) -> str:

@@ -52,11 +52,12 @@ def judge(history: History, budget: int = BUDGET) -> Verdict:
         return Verdict(case, {"convergent": Finding(FAILS, broken=last)})
     findings = {"convergent": Finding(HOLDS, [case.order.everything])}
     # From above: what holds at one level holds at all below it.
-    found = Finding(UNKNOWN)
+    begun: Sequence[Vector] = ()
     for level, search in _SEARCHES:
-        found = findings[level] = _searched(case, search, found.vectors, budget)
+        found = findings[level] = _searched(case, search, begun, budget)
         if found.answer == HOLDS:
             break
+        begun = found.vectors or begun
     return Verdict(case, findings)
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from operator import ne
 from typing import Final, TypeAlias
 
-from steadyview.algebra import Bag, Row
+from steadyview.algebra import Row
 from steadyview.checking.budget import Budget
 from steadyview.checking.commit_order import Vector
 from steadyview.checking.compiled_view import CompiledView, Counted, Index, Place
@@ -36,12 +36,12 @@ class PlaceRows:
     def __init__(self, place: Place, history: History, commits: Sequence[int]) -> None:
         self.place = place
         self.versions: list[int] = [0]
-        self._rows = [_kept(place, history.relations[place.relation].rows)]
+        self._rows = [place.kept(history.relations[place.relation].rows)]
         self.changes: list[dict[Row, int]] = []
         self.changed_by: set[int] = set()
         for number in commits:
             change = history.transactions[number].changes.get(place.relation)
-            kept = _kept(place, change) if change else None
+            kept = place.kept(change) if change else None
             if kept:
                 self.changes.append(kept)
                 self.changed_by.add(number)
@@ -86,15 +86,6 @@ class PlaceRows:
             else:
                 raise DefiniteError(f'"{self.place.relation}" loses a row that it does not hold')
         return rows
-
-
-def _kept(place: Place, bag: Bag[Row]) -> dict[Row, int]:
-    kept: dict[Row, int] = {}
-    for row, count in bag:
-        part = place.keep(row)
-        if part is not None:
-            kept[part] = kept.get(part, 0) + count
-    return {row: count for row, count in kept.items() if count}
 
 
 class ViewStates:

@@ -63,6 +63,17 @@ def told(shown: Sequence[Shown], row: Row) -> Row:
     return tuple([s.tell(v) if s.tell else v for s, v in zip(shown, row, strict=True)])
 
 
+def untold(row: Row) -> Row:
+    """The row that was made comparable, as a reader sees it."""
+    return tuple([_as_seen(value) for value in row])
+
+
+def _as_seen(value: Value) -> Value:
+    if type(value) is tuple:
+        return value[0]
+    return Decimal(repr(value)) if type(value) is float else value
+
+
 def _key_column(sql: str, grouping: Grouping) -> tuple[int, int] | None:
     key = _KEY.fullmatch(sql)
     return plain_column(grouping.keys[int(key[1])]) if key else None

@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from steadyview.cli import check, explain, history, init, query, run, source, status, verify
+from steadyview.cli import (
+    check,
+    check_history,
+    explain,
+    history,
+    init,
+    query,
+    run,
+    source,
+    status,
+    verify,
+)
 from steadyview.cli.quiet_java import hide_incubator_warning
 
 app = typer.Typer(
@@ -27,6 +38,7 @@ app.command("status")(status.command)
 app.command("query")(query.command)
 app.command("history")(history.command)
 app.command("verify")(verify.command)
+app.command("check-history")(check_history.command)
 app.add_typer(source.app, name="source")
 
 
