@@ -41,6 +41,8 @@ class Delta(Algorithm[H]):
         self.L: list[Change[H]] = []
         self.numbers: list[int] = []
         """Per change of L, the number of the last update that is whole once it is processed."""
+        self.ends: list[bool] = []
+        """Per change of L, whether it is the last of its message."""
         self.UQS: dict[int, tuple[SourceEvaluate[H], int]] = {}
         self.delta: H | None = None
         self.compensating = 0
@@ -52,6 +54,7 @@ class Delta(Algorithm[H]):
         used = [c for c in update.changes if self.positions.of(c.relation)]
         self.L += used
         self.numbers += [update.number - 1] * (len(used) - 1) + [update.number] * bool(used)
+        self.ends += [False] * (len(used) - 1) + [True] * bool(used)
 
     def issue(self, terms: Sequence[Term[H]], since: int) -> Sequence[Action[H]]:
         """Evaluate a query; deletions L[since:] are compensated for when its answer is there."""
@@ -110,10 +113,10 @@ class Delta(Algorithm[H]):
                 delta = self.algebra.row_delete(delta, position, rows)
         return delta
 
-    def installed(self, mv: H, upto: int) -> Sequence[Action[H]]:
+    def installed(self, mv: H, upto: int, *, whole: bool = True) -> Sequence[Action[H]]:
         """MV = mv, as one transaction."""
         old, self.MV = self.MV, self.algebra.materialized(mv)
-        return [Install(self.algebra.add([self.MV, self.algebra.negate(old)]), upto)]
+        return [Install(self.algebra.add([self.MV, self.algebra.negate(old)]), upto, whole)]
 
     def with_delta(self, mv: H, since: int) -> H:
         """MV + Delta, once all queries are answered; Delta is empty again."""
@@ -151,7 +154,7 @@ class CStrobe(Delta[H]):
             change = self.L[self._at]
             if not change.inserted:
                 mv = key_deleted(self.MV, change, self.positions, self.algebra)
-                actions += self.installed(mv, self.numbers[self._at])
+                actions += self._installed_at(mv, self._at)
                 self._at += 1
                 continue
             self.compensating = 0
@@ -164,4 +167,7 @@ class CStrobe(Delta[H]):
     def _finished(self) -> Sequence[Action[H]]:
         """Every query for the insertion is answered."""
         self._at += 1
-        return self.installed(self.with_delta(self.MV, self._at), self.numbers[self._at - 1])
+        return self._installed_at(self.with_delta(self.MV, self._at), self._at - 1)
+
+    def _installed_at(self, mv: H, at: int) -> Sequence[Action[H]]:
+        return self.installed(mv, self.numbers[at], whole=self.ends[at])

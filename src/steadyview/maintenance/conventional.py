@@ -32,12 +32,18 @@ class Conventional(Algorithm[H]):
         self._open: dict[int, SourceEvaluate[H]] = {}
         self._queries = 0
         self._received = 0
+        self._unhandled = 0
+        """Changes of the message at hand that come after the present one."""
 
     def received(self, update: Update[H]) -> Sequence[Action[H]]:
         """Every change by itself."""
         self._received = update.number
         used = [c for c in update.changes if self.positions.of(c.relation)]
-        return [action for change in used for action in self._handled(change)]
+        actions: list[Action[H]] = []
+        for left, change in zip(reversed(range(len(used))), used, strict=True):
+            self._unhandled = left
+            actions += self._handled(change)
+        return actions
 
     def answered(self, query: int, answer: Sequence[H]) -> Sequence[Action[H]]:
         """The final answer goes into the view as it is."""
@@ -66,4 +72,6 @@ class Conventional(Algorithm[H]):
 
     def _installed(self, mv: H) -> Sequence[Action[H]]:
         old, self.MV = self.MV, self.algebra.materialized(mv)
-        return [Install(self.algebra.add([self.MV, self.algebra.negate(old)]), self._received)]
+        change = self.algebra.add([self.MV, self.algebra.negate(old)])
+        whole = not self._unhandled and not self._open
+        return [Install(change, self._received, whole)]

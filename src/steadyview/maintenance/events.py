@@ -78,12 +78,14 @@ class Read:
 class Install(Generic[H]):
     """Change the view's rows by the signed bag `change`, as one transaction.
 
-    The state after it reflects the updates numbered 1..`upto`, where the algorithm promises states
-    that are prefixes of the arrival order at all.
+    If `whole`, every update numbered 1..`upto` was handled and no other: where the algorithm keeps
+    its promise, the state after it is the view over these. Otherwise it is a state between: in the
+    middle of an update, or of different moments at different sources.
     """
 
     change: H
     upto: int
+    whole: bool = True
 
 
 Action: TypeAlias = Ask[H] | Read | Install[H]

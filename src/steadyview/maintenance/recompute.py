@@ -65,4 +65,4 @@ class Recompute(Algorithm[H]):
             joined = self.algebra.join(joined, position, rows[position])
         old, self.MV = self.MV, self.algebra.materialized(self.algebra.project(joined))
         change = self.algebra.add([self.MV, self.algebra.negate(old)])
-        return [Install(change, self._reflected)]
+        return [Install(change, self._reflected, whole=self._reflected == self._received)]

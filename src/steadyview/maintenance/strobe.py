@@ -58,14 +58,17 @@ class Strobe(Algorithm[H]):
         self.UQS: dict[int, Query[H]] = {}
         self._queries = 0
         self._received = 0
+        self._whole = True
+        """Whether the last message was handled to its end."""
 
     def received(self, update: Update[H]) -> Sequence[Action[H]]:
         """Every change of the message is an update of its own."""
         self._received = update.number
         actions: list[Action[H]] = []
-        for change in update.changes:
-            if self.positions.of(change.relation):
-                actions += self.inserted([change]) if change.inserted else self.deleted(change)
+        used = [c for c in update.changes if self.positions.of(c.relation)]
+        for left, change in zip(reversed(range(len(used))), used, strict=True):
+            self._whole = not left
+            actions += self.inserted([change]) if change.inserted else self.deleted(change)
             actions += self.applied()
         return actions
 
@@ -117,7 +120,8 @@ class Strobe(Algorithm[H]):
             else:
                 self.MV = self.algebra.distinct(self.algebra.add([self.MV, action.answer]))
         self.MV = self.algebra.materialized(self.MV)
-        return [Install(self.algebra.add([self.MV, self.algebra.negate(old)]), self._received)]
+        change = self.algebra.add([self.MV, self.algebra.negate(old)])
+        return [Install(change, self._received, self._whole)]
 
 
 def key_deleted(view: H, deletion: Change[H], positions: Positions, algebra: ViewAlgebra[H]) -> H:
