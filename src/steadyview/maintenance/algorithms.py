@@ -27,6 +27,7 @@ from steadyview.maintenance.t_strobe import TStrobe
 from steadyview.maintenance.view_algebra import ViewAlgebra
 
 SINGLE, LOCAL, GLOBAL = "single", "source-local", "global"
+_EVERYWHERE = frozenset({SINGLE, LOCAL, GLOBAL})
 BATCHED = "batched-sweep"
 Make = Callable[[Positions, ViewAlgebra[Any], Any, bool], Algorithm[Any]]
 """From positions, algebra, the view's rows and whether it holds every key."""
@@ -38,7 +39,10 @@ class Kind:
 
     `promises`: the level per scenario; a scenario that is missing is none it is made for.
     `parameter`: what a number behind the name means (`c-t-strobe:3`). `whole`: states follow the
-    order of admission rather than that of arrival.
+    order of admission rather than that of arrival, and `Install.upto` counts admitted transactions.
+    `survives`: the scenarios in which the warehouse may lose everything but the view, and the
+    updates that the last `upto` does not cover are delivered to a new object. Elsewhere a state is
+    no prefix: it may hold half a transaction.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Kind:
     one_source: bool = False
     quiescence: bool = False
     whole: bool = False
+    survives: frozenset[str] = frozenset()
     messages: str = "n - 1"
     parameter: str | None = None
     file: str = ""
@@ -64,6 +69,7 @@ def _c_t_strobe(k: int) -> Kind:
         lambda p, a, mv, _: CTStrobe(p, a, mv, k=k),
         _every("complete" if k == 1 else "strong", "weak"),
         keys=True,
+        survives=_EVERYWHERE,
         messages="up to (n - 1)! and more, per unit of k transactions",
         parameter="k: act after every k transactions",
         file="c_t_strobe.py",
@@ -76,6 +82,7 @@ def _nested_sweep(most: int | None = None) -> Kind:
         f"nested-sweep:{most}" if most else "nested-sweep",
         lambda p, a, _mv, _: NestedSweep(p, a, most=most),
         _every("strong", "weak"),
+        survives=_EVERYWHERE,
         messages="at most n - 1, shared by the updates absorbed",
         parameter="end after so many absorbed updates",
         file="nested_sweep.py",
@@ -89,6 +96,7 @@ def _sweep(name: str, **options: bool) -> Kind:
         lambda p, a, _mv, _: Sweep(p, a, **options),
         _every("complete", "complete" if options.get("whole") else "weak"),
         whole=options.get("whole", False),
+        survives=_EVERYWHERE,
         file="sweep.py",
     )
 
@@ -105,6 +113,7 @@ _KINDS = (
         "recompute",
         lambda p, a, mv, _: Recompute(p, a, mv),
         _every("strong", "weak"),
+        survives=_EVERYWHERE,
         messages="one per source and round",
         file="recompute.py",
     ),
@@ -114,6 +123,7 @@ _KINDS = (
         {SINGLE: "strong", LOCAL: "strong"},
         one_source=True,
         quiescence=True,
+        survives=frozenset({SINGLE, LOCAL}),
         messages="1, of quadratic size",
         file="eca.py",
     ),
@@ -133,6 +143,7 @@ _KINDS = (
         {SINGLE: "strong", LOCAL: "convergent", GLOBAL: "convergent"},
         keys=True,
         quiescence=True,
+        survives=frozenset({SINGLE}),
         messages="n - 1 per insertion, 0 per deletion",
         file="strobe.py",
     ),
@@ -142,6 +153,7 @@ _KINDS = (
         _every("strong", "weak"),
         keys=True,
         quiescence=True,
+        survives=_EVERYWHERE,
         messages="n - 1 per relation with insertions",
         file="t_strobe.py",
     ),
@@ -151,6 +163,7 @@ _KINDS = (
         _every("strong"),
         keys=True,
         quiescence=True,
+        survives=_EVERYWHERE,
         messages="n - 1 per relation with insertions",
         file="g_strobe.py",
     ),
@@ -159,6 +172,7 @@ _KINDS = (
         lambda p, a, mv, _: CStrobe(p, a, mv),
         {SINGLE: "complete", LOCAL: "convergent", GLOBAL: "convergent"},
         keys=True,
+        survives=frozenset({SINGLE}),
         messages="up to (n - 1)! and more queries per insertion, 0 per deletion",
         file="c_strobe.py",
     ),
@@ -173,6 +187,7 @@ _KINDS = (
         None,
         _every("complete"),
         whole=True,
+        survives=_EVERYWHERE,
         messages="2 (n - 1) per batch of any size",
         file="batched_sweep.py",
     ),

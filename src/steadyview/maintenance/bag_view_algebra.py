@@ -105,13 +105,13 @@ class BagViewAlgebra:
     """`ViewAlgebra` (promises there) for one compiled view."""
 
     def __init__(self, view: Compiled) -> None:
-        self._view = view
+        self.view = view
 
     def seed(self, position: int, rows: Handle) -> Joined:
         """Bind one position, with its own filter and the view's constant conditions."""
         assert isinstance(rows, Bag)
-        before, after = (None,) * position, (None,) * (self._view.size - position - 1)
-        rest = self._view.step(frozenset(), position).rest
+        before, after = (None,) * position, (None,) * (self.view.size - position - 1)
+        rest = self.view.step(frozenset(), position).rest
         bound = Bag(
             (joined, count)
             for row, count in rows
@@ -123,7 +123,7 @@ class BagViewAlgebra:
         """Hash join on the plain equalities; NULL is equal to nothing."""
         assert isinstance(joined, Joined)
         assert isinstance(rows, Bag)
-        there, here, rest = self._view.step(joined.bound, position)
+        there, here, rest = self.view.step(joined.bound, position)
         index: dict[Row, list[tuple[Row, int]]] = {}
         for row, count in rows:
             key = tuple([row[column] for column in here])
@@ -142,7 +142,7 @@ class BagViewAlgebra:
         """Join on the row of one position, NULLs alike."""
         assert isinstance(left, Joined)
         assert isinstance(right, Joined)
-        rest = self._view.between(left.bound, right.bound)
+        rest = self.view.between(left.bound, right.bound)
         index: dict[Row | None, list[tuple[Bound, int]]] = {}
         for bound, count in right.rows:
             index.setdefault(bound[position], []).append((bound, count))
@@ -157,7 +157,7 @@ class BagViewAlgebra:
     def project(self, joined: Handle) -> Bag[Row]:
         """The view's columns."""
         assert isinstance(joined, Joined)
-        return joined.rows.map(self._view.outputs)
+        return joined.rows.map(self.view.outputs)
 
     def add(self, handles: Sequence[Handle]) -> Handle:
         """Joined bags that are empty may bind anything."""
@@ -203,7 +203,7 @@ class BagViewAlgebra:
         """View rows with another key at the position."""
         assert isinstance(view, Bag)
         assert isinstance(rows, Bag)
-        columns, outputs = zip(*self._view.keys[position], strict=True)
+        columns, outputs = zip(*self.view.keys[position], strict=True)
         gone = {tuple([row[c] for c in columns]) for row, _ in rows}
         return view.where(lambda row: tuple([row[o] for o in outputs]) not in gone)
 

@@ -1,13 +1,16 @@
 """Shapes of worlds: relations at sources and a view over them. Few enough to be compiled once each.
 
 A relation has columns `k, a, b, v`: `k` is its key where the world is keyed, `a` and `b` join it
-with its neighbours, `v` is a value that conditions may look at. A chain joins `b` of one position
-with `a` of the next; a star joins `a` of every other position with `b` of the first; in a
-shared-attribute world all positions have the same `a`.
+with its neighbours, `v` is a value that conditions may look at. The shapes, position by position:
+
+    chain   b of the one before = a          shared   a of the first = a
+    star    b of the first = a               ring     a chain whose ends are joined as well
+    theta   b of the one before <= a
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from random import Random
@@ -20,8 +23,18 @@ from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import parse_view
 
 COLUMNS = ("k", "a", "b", "v")
-SHAPES = ("chain", "star", "shared")
-CONDITIONS = ("", "p0.v <> 1", "p0.v <= p1.v")
+CONDITIONS = ("", "p0.v <> 1", "p0.v <= p1.v", "p1.v IS NULL OR p1.v < 3")
+_LINKS = {
+    "chain": "p{before}.b = p{i}.a",
+    "star": "p0.b = p{i}.a",
+    "shared": "p0.a = p{i}.a",
+    "ring": "p{before}.b = p{i}.a",
+    "theta": "p{before}.b <= p{i}.a",
+}
+_SHAPES = ("chain", "chain", "chain", "star", "star", "shared", "shared", "ring", "theta")
+_SHAPES_OF_TWO = ("chain", "chain", "shared", "theta")
+_CONDITIONED, _SELF_JOINED, _MOVED = 0.4, 0.15, 0.25
+"""How many views have a condition, use a relation twice; how many relations live elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +52,12 @@ class Blueprint:
     condition: int = 0
     narrow: bool = False
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The relations' names."""
         return tuple(f"r{i + 1}" for i in range(len(self.sources)))
 
-    @property
+    @cached_property
     def source_names(self) -> tuple[str, ...]:
         """The source of each relation, by name."""
         return tuple(f"s{source + 1}" for source in self.sources)
@@ -56,13 +69,14 @@ class Blueprint:
         text = tables[0]
         for i, table in enumerate(tables[1:], 1):
             text += f" JOIN {table} ON {self._link(i)}"
-        condition = CONDITIONS[self.condition]
+        condition = CONDITIONS[self.condition] if len(self.uses) > 1 else ""
         where = f" WHERE {condition}" if condition else ""
         return f"SELECT {', '.join(self._outputs())} FROM {text}{where}"
 
     def _link(self, i: int) -> str:
-        links = {"chain": f"p{i - 1}.b = p{i}.a", "star": f"p0.b = p{i}.a"}
-        return links.get(self.shape, f"p0.a = p{i}.a")
+        link = _LINKS[self.shape].format(before=i - 1, i=i)
+        closes = self.shape == "ring" and i == len(self.uses) - 1
+        return f"{link} AND p{i}.b = p0.a" if closes else link
 
     def _outputs(self) -> list[str]:
         if self.keyed:
@@ -78,7 +92,6 @@ class Site:
 
     blueprint: Blueprint
     relations: tuple[RelationName, ...]
-    compiled: Compiled
     positions: Positions
     algebra: BagViewAlgebra
 
@@ -86,32 +99,45 @@ class Site:
 @lru_cache(maxsize=4096)
 def site(blueprint: Blueprint) -> Site:
     """Read the view's SQL and prepare it."""
-    schemas = [
-        RelationSchema(RelationName(name, ()), tuple(Column(c, "BIGINT", "") for c in COLUMNS))
-        for name in blueprint.names
-    ]
-    definition = analyze(parse_view("v", blueprint.view), schemas)
-    tree = join_tree(definition)
-    keys = tuple(((0, i),) for i in range(len(blueprint.uses))) if blueprint.keyed else ()
-    compiled = Compiled(definition, tree, keys)
-    by_name = dict(zip(blueprint.names, blueprint.source_names, strict=True))
-    named = Positions.of_view(definition, tree)
-    relations = tuple(RelationName(by_name[n], (n,)) for n in blueprint.names)
-    at = {RelationName(n, ()): r for n, r in zip(blueprint.names, relations, strict=True)}
-    positions = Positions(tuple(at[r] for r in named.relations), named.neighbours)
-    return Site(blueprint, relations, compiled, positions, BagViewAlgebra(compiled))
+    names, sources = blueprint.names, blueprint.source_names
+    compiled = _compiled(blueprint.view, names, blueprint.keyed)
+    relations = tuple(RelationName(s, (n,)) for s, n in zip(sources, names, strict=True))
+    neighbours = Positions.of_view(compiled.definition, compiled.tree).neighbours
+    positions = Positions(tuple(relations[r] for r in blueprint.uses), neighbours)
+    return Site(blueprint, relations, positions, BagViewAlgebra(compiled))
 
 
-def drawn(random: Random, relations: int, *, keyed: bool, one_source: bool) -> Blueprint:
-    """A blueprint with that many positions."""
-    self_join = relations > 1 and random.random() < 0.15
-    tables = relations - 1 if self_join else relations
-    sources = tuple(
-        0 if one_source else (i if random.random() < 0.8 else int(random.random() * tables))
-        for i in range(tables)
-    )
-    uses = (*range(tables), int(random.random() * tables)) if self_join else tuple(range(tables))
-    shape = SHAPES[int(random.random() * len(SHAPES))] if relations > 2 else SHAPES[0]
-    condition = int(random.random() * len(CONDITIONS)) if random.random() < 0.4 else 0
-    condition = 0 if relations == 1 else condition
+@lru_cache(maxsize=2048)
+def _compiled(view: str, names: tuple[str, ...], keyed: bool) -> Compiled:
+    columns = tuple(Column(name, "BIGINT", "", keyable=True) for name in COLUMNS)
+    schemas = [RelationSchema(RelationName(name, ()), columns) for name in names]
+    definition = analyze(parse_view("v", view), schemas)
+    keys = tuple(((0, i),) for i in range(len(definition.occurrences))) if keyed else ()
+    return Compiled(definition, join_tree(definition), keys)
+
+
+def drawn(random: Random, positions: int, *, keyed: bool, one_source: bool) -> Blueprint:
+    """A blueprint with that many positions; with a self-join, of one relation less."""
+    self_joined = positions > 1 and random.random() < _SELF_JOINED
+    tables = positions - 1 if self_joined else positions
+    uses = tuple(range(tables))
+    if self_joined:
+        uses = (*uses, 0 if random.random() < 0.5 else tables - 1)
+    sources = (0,) * tables if one_source else _spread(random, tables)
+    shape = _pick(random, _SHAPES if positions > 2 else _SHAPES_OF_TWO)
+    conditioned = random.random() < _CONDITIONED
+    condition = 1 + int(random.random() * (len(CONDITIONS) - 1)) if conditioned else 0
     return Blueprint(sources, uses, shape, keyed, condition, random.random() < 0.5)
+
+
+def _spread(random: Random, tables: int) -> tuple[int, ...]:
+    """Mostly a source for each relation; numbered in the order in which they are met."""
+    drawn_sources = [
+        int(random.random() * tables) if random.random() < _MOVED else i for i in range(tables)
+    ]
+    number = {source: n for n, source in enumerate(dict.fromkeys(drawn_sources))}
+    return tuple(number[source] for source in drawn_sources)
+
+
+def _pick(random: Random, options: Sequence[str]) -> str:
+    return options[int(random.random() * len(options))]

@@ -21,7 +21,7 @@ def history(world: World, trace: Trace) -> History:
     for transaction in world.transactions:
         changes: dict[str, list[tuple[tuple[object, ...], int]]] = {}
         for change in transaction.changes:
-            changes.setdefault(names[change.relation], []).append((change.row, change.count))
+            changes.setdefault(names[change.relation], []).append((change.row, change.sign))
         made = {name: Bag(rows) for name, rows in changes.items()}
         transactions.append(Transaction(transaction.id, made))
     return History(world.blueprint.view, relations, transactions, trace.states)

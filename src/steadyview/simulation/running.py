@@ -1,197 +1,174 @@
-"""One run: sources, channels and the warehouse, one event after another as a seed decides.
+"""One run: sources, channels and the warehouse, one event after another as a schedule decides.
 
 Every source executes its parts of the global schedule in order and in its own time; each execution
 sends an update, each evaluation of a query an answer. Both go through one channel per source,
-first in, first out, with any delay; queries to a source are FIFO too.
+first in, first out, with any delay; queries to a source are first in, first out too.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from random import Random
-from typing import Any, TypeAlias
+from typing import Any
 
 from steadyview.algebra import Bag, Row
+from steadyview.maintenance.algorithms import Kind
 from steadyview.maintenance.bag_view_algebra import Handle
-from steadyview.maintenance.events import Action, Algorithm, Ask, Change, Install, Read, Update
-from steadyview.simulation.blueprints import Site
-from steadyview.simulation.worlds import RowChange, World
-
-Make: TypeAlias = Callable[[Site, Bag[Row]], Algorithm[Handle]]
-"""Makes an algorithm for a view with these rows."""
+from steadyview.maintenance.events import Change, Install, Update
+from steadyview.simulation.batches import Swept
+from steadyview.simulation.schedules import Schedule, Situation
+from steadyview.simulation.sources import (
+    CRASH,
+    DELIVER,
+    EVALUATE,
+    EXECUTE,
+    Asked,
+    Choice,
+    Freeze,
+    Reply,
+    Report,
+    Source,
+    sources_of,
+)
+from steadyview.simulation.warehouse import Warehouse
+from steadyview.simulation.worlds import World
 
 
 @dataclass(frozen=True)
-class Manners:
-    """How the schedule leans: the weight of each kind of event among those that are possible."""
+class Event:
+    """Something that happened, for a person: at a source, or at the warehouse (no source)."""
 
-    execute: float = 1.0
-    evaluate: float = 1.0
-    deliver: float = 1.0
-    crash: float = 0.0
-
-
-MANNERS = (
-    Manners(),
-    Manners(execute=3, evaluate=0.3),
-    Manners(execute=3, deliver=0.3),
-    Manners(execute=0.5, evaluate=3, deliver=0.5),
-    Manners(execute=0.2, evaluate=2, deliver=2),
-)
-"""Even; queries late (an answer waits until updates overtook it); messages late; eager; calm."""
+    what: str
+    source: str
+    data: Any
 
 
 @dataclass
 class Trace:
-    """What happened: the view's states, how many lookups were sent, and every event in words."""
+    """What happened.
+
+    `states`: the view's, the initial one first. `lookups`: query messages, freezes not counted.
+    `choices`: the schedule, made explicit. `events`: in full, if asked for.
+    """
 
     states: list[Bag[Row]]
     lookups: int = 0
     updates: int = 0
-    events: list[tuple[str, str, Any]] = field(default_factory=list)
-    """(where, what, data): only kept if asked for."""
-
-
-class _Source:
-    """A database: its relations now, what it will execute, and the two channels."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.todo: deque[tuple[str, tuple[RowChange, ...], int]] = deque()
-        self.rows: dict[int, Bag[Row]] = {}
-        self.inbox: deque[Ask[Handle] | Read] = deque()
-        self.outbox: deque[tuple[str, Any]] = deque()
+    crashes: int = 0
+    choices: list[Choice] = field(default_factory=list)
+    swept: list[Swept] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
 
 class Run:
-    """A world, a maker of algorithms, and a seeded schedule."""
+    """A world, a kind of algorithm, and a schedule; at most so many `crashes`."""
 
     def __init__(
-        self, world: World, make: Make, random: Random, manners: Manners, *, verbose: bool = False
+        self,
+        world: World,
+        kind: Kind,
+        schedule: Schedule,
+        *,
+        crashes: int = 0,
+        verbose: bool = False,
     ) -> None:
-        self._world, self._make, self._random, self._manners = world, make, random, manners
-        self._site = world.site
-        self._verbose = verbose
-        self._sources = _sources(world)
-        self._view = self._initial_view()
-        self.trace = Trace([self._view])
-        self._algorithm = make(self._site, self._view)
-        self._delivered: list[Update[Handle]] = []
-        self._installed_upto = 0
+        self._site, self._schedule, self._verbose = world.site, schedule, verbose
+        self._warehouse = Warehouse(kind, world.site, world.initial_view)
+        self._sources = {source.name: source for source in sources_of(world)}
+        sources = list(self._sources.values())
+        self._now = Situation(sources, 0, crashes, self._warehouse.is_periodic)
+        self.trace = Trace([self._warehouse.view])
+        self._labels = 0
 
     def finish(self) -> Trace:
         """Run until nothing is left to happen."""
+        choices, chosen, now = self.trace.choices, self._schedule.chosen, self._now
         while True:
-            if not self._step():
-                actions = self._algorithm.ticked()
-                if not actions:
-                    return self.trace
-                self._act(actions)
-
-    def _step(self) -> bool:
-        """One event among those that are possible; False if there is none."""
-        manners, choices = self._manners, []
-        total = 0.0
-        for source in self._sources:
-            if source.todo:
-                total += manners.execute
-                choices.append((total, self._execute, source))
-            if source.inbox:
-                total += manners.evaluate
-                choices.append((total, self._evaluate, source))
-            if source.outbox:
-                total += manners.deliver
-                choices.append((total, self._deliver, source))
-        if not choices:
-            return False
-        chosen = self._random.random() * total
-        for upto, event, source in choices:
-            if chosen < upto:
-                event(source)
+            while (choice := chosen(now)) is not None:
+                choices.append(choice)
+                self._happens(choice)
+            if not self._ticks():
                 break
-        return True
+        self._warehouse.close()
+        self.trace.swept = self._warehouse.swept
+        return self.trace
 
-    def _execute(self, source: _Source) -> None:
-        name, changes, parts = source.todo.popleft()
-        for change in changes:
-            source.rows[change.relation] += Bag([(change.row, change.count)])
+    def _happens(self, choice: Choice) -> None:
+        what = choice.what
+        if what == EXECUTE:
+            self._executes(self._sources[choice.source])
+        elif what == EVALUATE:
+            self._evaluates(self._sources[choice.source])
+        elif what == DELIVER:
+            self._delivers(self._sources[choice.source])
+        elif what == CRASH:
+            self._crashes()
+        else:
+            self._ticks()
+
+    def _executes(self, source: Source) -> None:
+        report = source.execute()
         if self._verbose:
-            self.trace.events.append((source.name, "executes", (name, changes)))
-        source.outbox.append(("update", (name, changes, parts)))
+            self._tell("executes", source.name, report)
 
-    def _evaluate(self, source: _Source) -> None:
-        query = source.inbox.popleft()
-        answer = tuple(self._answers(source, query))
+    def _evaluates(self, source: Source) -> None:
+        query, reply = source.evaluate(self._now.delivered)
         if self._verbose:
-            self.trace.events.append((source.name, "evaluates", (query, answer)))
-        source.outbox.append(("answer", (query.query, answer)))
+            self._tell("evaluates", source.name, (query, reply))
 
-    def _answers(self, source: _Source, query: Ask[Handle] | Read) -> Sequence[Handle]:
-        uses = self._world.blueprint.uses
-        if isinstance(query, Read):
-            return [source.rows[uses[position]] for position in query.positions]
-        algebra = self._site.algebra
-        found = []
-        for part in query.parts:
-            known = part.known
-            for position, rows in part.steps:
-                base = source.rows[uses[position]] if rows is None else rows
-                known = algebra.join(known, position, base)
-            found.append(known)
-        return found
-
-    def _deliver(self, source: _Source) -> None:
-        kind, message = source.outbox.popleft()
+    def _delivers(self, source: Source) -> None:
+        message = source.outbox.popleft()
         if self._verbose:
-            self.trace.events.append((source.name, f"delivers {kind}", message))
-        if kind == "answer":
-            self._act(self._algorithm.answered(*message))
+            self._tell("delivers", source.name, message)
+        if isinstance(message, Reply):
+            self._acts(self._warehouse.answered(message.query, message.answer))
             return
-        name, changes, parts = message
-        relations = self._site.relations
-        made: list[Change[Handle]] = [
-            Change(relations[c.relation], Bag([(c.row, 1)]), c.count > 0) for c in changes
-        ]
+        self._now.delivered += 1
         self.trace.updates += 1
-        update: Update[Handle] = Update(
-            self.trace.updates, source.name, name, tuple(made), parts
-        )
-        self._act(self._algorithm.received(update))
+        self._acts(self._warehouse.received(self._update(source, message)))
 
-    def _act(self, actions: Sequence[Action[Handle]]) -> None:
+    def _update(self, source: Source, report: Report) -> Update[Handle]:
+        relations = self._site.relations
+        changes: list[Change[Handle]] = [
+            Change(relations[relation], Bag([(row, 1)]), sign > 0)
+            for relation, row, sign in report.changes
+        ]
+        name, parts = report.transaction, report.parts
+        return Update(self.trace.updates, source.name, name, tuple(changes), parts)
+
+    def _ticks(self) -> bool:
+        actions = self._warehouse.ticked()
+        if actions and self._verbose:
+            self._tell("ticks", "", None)
+        self._acts(actions)
+        return bool(actions)
+
+    def _crashes(self) -> None:
+        self._now.crashes -= 1
+        self.trace.crashes += 1
+        for source in self._now.sources:
+            source.forget()
+        again = self._warehouse.restart()
+        if self._verbose:
+            self._tell("crashes", "", again)
+        for update in again:
+            self._acts(self._warehouse.again(update))
+
+    def _acts(self, actions: Sequence[Any]) -> None:
         for action in actions:
             if isinstance(action, Install):
-                assert isinstance(action.change, Bag)
-                self._view += action.change
-                self.trace.states.append(self._view)
+                self._warehouse.install(action)
+                self.trace.states.append(self._warehouse.view)
                 if self._verbose:
-                    self.trace.events.append(("warehouse", "installs", self._view))
-            else:
+                    self._tell("installs", "", self._warehouse.view)
+                continue
+            self._labels += 1
+            if not isinstance(action, Freeze):
                 self.trace.lookups += 1
-                if self._verbose:
-                    self.trace.events.append(("warehouse", "asks", action))
-                next(s for s in self._sources if s.name == action.source).inbox.append(action)
+            source = self._sources[action.source]
+            source.inbox.append(Asked(self._labels, action, source.executed))
+            if self._verbose:
+                self._tell("asks", source.name, source.inbox[-1])
 
-    def _initial_view(self) -> Bag[Row]:
-        algebra, positions = self._site.algebra, self._site.positions
-        rows = [self._world.rows[relation] for relation in self._world.blueprint.uses]
-        joined = algebra.seed(0, rows[0])
-        for position in positions.outward(0):
-            joined = algebra.join(joined, position, rows[position])
-        return algebra.project(joined)
-
-
-def _sources(world: World) -> list[_Source]:
-    names = world.blueprint.source_names
-    found = {name: _Source(name) for name in dict.fromkeys(names)}
-    for relation, rows in enumerate(world.rows):
-        found[names[relation]].rows[relation] = rows
-    for transaction in world.transactions:
-        parts: dict[str, list[RowChange]] = {}
-        for change in transaction.changes:
-            parts.setdefault(names[change.relation], []).append(change)
-        for name, changes in parts.items():
-            found[name].todo.append((transaction.id, tuple(changes), len(parts)))
-    return list(found.values())
+    def _tell(self, what: str, source: str, data: Any) -> None:
+        self.trace.events.append(Event(what, source, data))

@@ -1,31 +1,37 @@
 """A world: rows to begin with, and transactions in the order of one global serial schedule.
 
-Values are few and skewed, so that joins hit, keys come back and conflicts are frequent. In a keyed
-world every relation holds a key at most once and no NULL in it; otherwise there are duplicate rows
-and NULLs.
+Values are few and skewed, so that joins hit, keys come back and conflicts are frequent; any but a
+key may be NULL. In a keyed world every relation holds a key at most once; otherwise there are
+duplicate rows. A transaction is executed at each of its sources, in the order of the schedule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from random import Random
+from typing import NamedTuple
 
 from steadyview.algebra import Bag, Row
 from steadyview.simulation.blueprints import Blueprint, Site, drawn, site
 
 SCENARIOS = ("single", "source-local", "global")
-_VALUES = (1, 1, 1, 2, 2, 3)
-_NULLABLE = (1, 1, 1, 2, 2, None)
+_POSITIONS = (2, 2, 2, 3, 3, 3, 3, 4, 4, 5)
+"""How many positions a view has where nobody asks for a number."""
+_KEYS = (1, 2, 3)
+_VALUES = (1, 1, 1, 1, 2, 2, 3, None)
+_SIDES = len(_VALUES)
+_COPIED = 0.2
+"""How many new rows, where no key forbids it, are copies of one that is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowChange:
-    """One row inserted (count 1) or deleted (count -1); `relation` by number."""
+class RowChange(NamedTuple):
+    """One row inserted (sign 1) or deleted (sign -1); `relation` by number."""
 
     relation: int
     row: Row
-    count: int
+    sign: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,16 @@ class World:
         """The prepared view."""
         return site(self.blueprint)
 
+    @cached_property
+    def initial_view(self) -> Bag[Row]:
+        """The view over the rows to begin with."""
+        algebra, positions = self.site.algebra, self.site.positions
+        rows = [self.rows[relation] for relation in self.blueprint.uses]
+        joined = algebra.seed(0, rows[0])
+        for position in positions.outward(0):
+            joined = algebra.join(joined, position, rows[position])
+        return algebra.project(joined)
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -63,16 +79,12 @@ class Sizes:
     transactions: int = 4
     changes: int = 3
 
-    def of(self, relations: int) -> Sizes:
-        """The same with that many positions."""
-        return replace(self, relations=relations)
-
-
 def world(
     random: Random, scenario: str, sizes: Sizes, *, keyed: bool, one_source: bool = False
 ) -> World:
     """A world of that scenario."""
-    blueprint = drawn(random, sizes.relations or 3, keyed=keyed, one_source=one_source)
+    positions = sizes.relations or _POSITIONS[int(random.random() * len(_POSITIONS))]
+    blueprint = drawn(random, positions, keyed=keyed, one_source=one_source)
     maker = _Maker(random, blueprint)
     rows = tuple(maker.initial(i, int(random.random() * (sizes.rows + 1))) for i in maker.relations)
     count = 2 + int(random.random() * (sizes.transactions - 1))
@@ -131,15 +143,21 @@ class _Maker:
 
     def _row(self, relation: int) -> Row | None:
         """A row that may be inserted now; None if every key is taken."""
+        there = self._there[relation]
         if not self._blueprint.keyed:
-            return (1, *self._values())
-        taken = {row[0] for row in self._there[relation]}
-        free = [key for key in (1, 2, 3) if key not in taken]
+            copied = there and self._random.random() < _COPIED
+            return there[self._pick(range(len(there)))] if copied else (1, *self._values())
+        taken = {row[0] for row in there}
+        free = [key for key in _KEYS if key not in taken]
         return (self._pick(free), *self._values()) if free else None
 
     def _values(self) -> Row:
-        values = _VALUES if self._blueprint.keyed else _NULLABLE
-        return tuple([values[int(self._random.random() * 6)] for _ in range(3)])
+        random = self._random.random
+        return (
+            _VALUES[int(random() * _SIDES)],
+            _VALUES[int(random() * _SIDES)],
+            _VALUES[int(random() * _SIDES)],
+        )
 
     def _pick(self, options: Sequence[int]) -> int:
         return options[int(self._random.random() * len(options))]

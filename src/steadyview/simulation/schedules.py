@@ -1,0 +1,186 @@
+"""What happens next: thrown by dice that lean one way or another, or read from a script.
+
+Of all events that are possible a `Dice` schedule takes one at random, by weight. An adversary holds
+back the evaluation of a query until its source has executed so many further transactions, or the
+delivery of an answer until so many updates have overtaken it; what is held comes when nothing else
+is possible.
+
+A `Script` does what it says, leaves out what is impossible, and then finishes by a fixed rule:
+deliver before evaluate before execute, the first source first. The calmest of all schedules, so
+that a short script is all the adversity there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from steadyview.simulation.sources import (
+    CRASH,
+    DELIVER,
+    EVALUATE,
+    EXECUTE,
+    TICK,
+    Choice,
+    Reply,
+    Source,
+)
+
+_TICK, _CRASH = Choice(TICK), Choice(CRASH)
+
+
+@dataclass
+class Situation:
+    """What a schedule may look at. `delivered` counts updates; `crashes` are still allowed."""
+
+    sources: Sequence[Source]
+    delivered: int = 0
+    crashes: int = 0
+    is_periodic: bool = False
+
+
+class Schedule(Protocol):
+    """Decides."""
+
+    def chosen(self, now: Situation) -> Choice | None:
+        """One of the events that are possible; None if there is none."""
+
+
+@dataclass(frozen=True)
+class Manners:
+    """How dice lean: weights of the kinds of events, and what an adversary waits for."""
+
+    execute: float = 1.0
+    evaluate: float = 1.0
+    deliver: float = 1.0
+    tick: float = 0.1
+    crash: float = 0.0
+    late_queries: int = 0
+    """Transactions that a source executes before it evaluates a query."""
+    late_answers: int = 0
+    """Updates that overtake an answer."""
+
+
+MANNERS = (
+    Manners(),
+    Manners(execute=3, evaluate=0.3),
+    Manners(execute=3, deliver=0.3),
+    Manners(execute=0.5, evaluate=3, deliver=0.5),
+    Manners(execute=0.2, evaluate=2, deliver=2),
+    Manners(late_queries=1),
+    Manners(late_queries=2, deliver=2),
+    Manners(late_answers=1),
+    Manners(late_answers=2, evaluate=2),
+    Manners(late_queries=1, late_answers=2),
+    Manners(crash=0.15),
+    Manners(crash=0.1, late_queries=1),
+)
+"""Even; queries late; messages late; eager; calm; five adversaries; two with crashes."""
+
+
+class Dice:
+    """A seeded schedule."""
+
+    def __init__(self, random: Random, manners: Manners) -> None:
+        self._random = random
+        self._manners = manners
+        self._adversary = bool(manners.late_queries or manners.late_answers)
+
+    def chosen(self, now: Situation) -> Choice | None:
+        """By weight; what is held only if there is nothing else."""
+        manners = self._manners
+        execute, evaluate, deliver = manners.execute, manners.evaluate, manners.deliver
+        total = 0.0
+        choices: list[tuple[float, Choice]] = []
+        for source in now.sources:
+            if source.todo:
+                total += execute
+                choices.append((total, source.execute_choice))
+            if source.inbox:
+                total += evaluate
+                choices.append((total, source.evaluate_choice))
+            if source.outbox:
+                total += deliver
+                choices.append((total, source.deliver_choice))
+        if self._adversary:
+            choices = self._unheld(now, choices)
+        return self._thrown(now, choices)
+
+    def _thrown(self, now: Situation, choices: list[tuple[float, Choice]]) -> Choice | None:
+        if not choices:
+            return None
+        if now.is_periodic:
+            choices.append((choices[-1][0] + self._manners.tick, _TICK))
+        if now.crashes and self._manners.crash:
+            choices.append((choices[-1][0] + self._manners.crash, _CRASH))
+        point = self._random.random() * choices[-1][0]
+        for upto, choice in choices:
+            if point < upto:
+                return choice
+        return choices[-1][1]
+
+    def _unheld(
+        self, now: Situation, choices: list[tuple[float, Choice]]
+    ) -> list[tuple[float, Choice]]:
+        """The choices without what is held, each as likely as before; all if nothing is left."""
+        held = {choice for source in now.sources for choice in self._held(now, source)}
+        before, total, free = 0.0, 0.0, []
+        for upto, choice in choices:
+            if choice not in held:
+                total += upto - before
+                free.append((total, choice))
+            before = upto
+        return free or choices
+
+    def _held(self, now: Situation, source: Source) -> list[Choice]:
+        manners, held = self._manners, []
+        if source.inbox and source.todo:
+            overtaken = source.executed - source.inbox[0].executed
+            held += [source.evaluate_choice] if overtaken < manners.late_queries else []
+        if source.outbox:
+            first = source.outbox[0]
+            if isinstance(first, Reply) and now.delivered - first.delivered < manners.late_answers:
+                held.append(source.deliver_choice)
+        return held
+
+
+class Script:
+    """Choices written down."""
+
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        self._left = list(reversed(choices))
+
+    def chosen(self, now: Situation) -> Choice | None:
+        """The next that is possible; at the end, the fixed rule."""
+        while self._left:
+            choice = self._left.pop()
+            if _is_possible(choice, now):
+                return choice
+        return _calmest(now)
+
+
+def _is_possible(choice: Choice, now: Situation) -> bool:
+    if choice.what == CRASH:
+        return now.crashes > 0
+    if choice.what == TICK:
+        return now.is_periodic
+    for source in now.sources:
+        if source.name == choice.source:
+            waiting = {EXECUTE: source.todo, EVALUATE: source.inbox, DELIVER: source.outbox}
+            return bool(waiting[choice.what])
+    return False
+
+
+def _calmest(now: Situation) -> Choice | None:
+    for source in now.sources:
+        if source.outbox:
+            return source.deliver_choice
+    for source in now.sources:
+        if source.inbox:
+            return source.evaluate_choice
+    for source in now.sources:
+        if source.todo:
+            return source.execute_choice
+    return None

@@ -1,0 +1,149 @@
+"""A source: a database that executes transactions, evaluates queries, and tells the warehouse.
+
+Executing a transaction and sending it is one event; so is evaluating a query and sending the
+answer. Everything leaves through one channel, first in, first out; queries come in by another
+(Zhuge et al., PDIS 1996, section 3.3). Of a global transaction every source executes and sends its
+own part, in an order that agrees with one serial schedule of all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from steadyview.algebra import Bag, Row, Value
+from steadyview.maintenance.bag_view_algebra import BagViewAlgebra, Handle
+from steadyview.maintenance.events import Ask, Read
+from steadyview.simulation.worlds import RowChange, World
+
+EXECUTE, EVALUATE, DELIVER, TICK, CRASH = "execute", "evaluate", "deliver", "tick", "crash"
+
+
+class Choice(NamedTuple):
+    """What happens next: one of the five words above, and where, if at a source."""
+
+    what: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """Keep the state of this moment until the next freeze; the answer is empty."""
+
+    query: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The rows of a position's relation in the frozen state, those whose column is among `keys`.
+
+    Without a column all of them.
+    """
+
+    query: int
+    source: str
+    position: int
+    column: int | None
+    keys: frozenset[Value]
+
+
+Query: TypeAlias = Ask[Handle] | Read | Freeze | Lookup
+
+
+class Report(NamedTuple):
+    """An update on its way: a transaction, or this source's part of one of several parts."""
+
+    transaction: str
+    changes: tuple[RowChange, ...]
+    parts: int
+
+
+class Asked(NamedTuple):
+    """A query on its way. `label` counts queries; `executed`: what the source had done by then."""
+
+    label: int
+    query: Query
+    executed: int
+
+
+class Reply(NamedTuple):
+    """An answer on its way; `delivered`: how many updates had arrived when it was sent."""
+
+    label: int
+    query: int
+    answer: tuple[Any, ...]
+    delivered: int
+
+
+class Source:
+    """One database."""
+
+    def __init__(self, name: str, uses: Sequence[int], algebra: BagViewAlgebra) -> None:
+        self.name = name
+        self.todo: deque[Report] = deque()
+        self.executed = 0
+        self.rows: dict[int, Bag[Row]] = {}
+        self.inbox: deque[Asked] = deque()
+        self.outbox: deque[Report | Reply] = deque()
+        self.execute_choice = Choice(EXECUTE, name)
+        self.evaluate_choice = Choice(EVALUATE, name)
+        self.deliver_choice = Choice(DELIVER, name)
+        self._uses = uses
+        self._algebra = algebra
+        self._frozen: dict[int, Bag[Row]] = {}
+
+    def execute(self) -> Report:
+        """The next transaction of the schedule."""
+        report = self.todo.popleft()
+        self.executed += 1
+        for relation, row, sign in report.changes:
+            self.rows[relation] += Bag([(row, sign)])
+        self.outbox.append(report)
+        return report
+
+    def evaluate(self, delivered: int) -> tuple[Query, Reply]:
+        """The next query, in the state of now."""
+        label, query, _ = self.inbox.popleft()
+        reply = Reply(label, query.query, tuple(self._answer(query)), delivered)
+        self.outbox.append(reply)
+        return query, reply
+
+    def forget(self) -> None:
+        """Nobody waits for answers any more."""
+        self.inbox.clear()
+        self.outbox = deque(m for m in self.outbox if isinstance(m, Report))
+
+    def _answer(self, query: Query) -> Sequence[Any]:
+        if isinstance(query, Ask):
+            return [self._joined(part.known, part.steps) for part in query.parts]
+        if isinstance(query, Read):
+            return [self.rows[self._uses[position]] for position in query.positions]
+        if isinstance(query, Freeze):
+            self._frozen = dict(self.rows)
+            return []
+        rows, column, keys = self._frozen[self._uses[query.position]], query.column, query.keys
+        return [rows if column is None else rows.where(lambda row: row[column] in keys)]
+
+    def _joined(self, known: Handle, steps: Sequence[tuple[int, Handle | None]]) -> Handle:
+        for position, rows in steps:
+            base = self.rows[self._uses[position]] if rows is None else rows
+            known = self._algebra.join(known, position, base)
+        return known
+
+
+def sources_of(world: World) -> list[Source]:
+    """The sources before anything happened, each with its parts of the serial schedule."""
+    names, uses, algebra = world.blueprint.source_names, world.blueprint.uses, world.site.algebra
+    found = {name: Source(name, uses, algebra) for name in dict.fromkeys(names)}
+    for relation, rows in enumerate(world.rows):
+        found[names[relation]].rows[relation] = rows
+    for transaction in world.transactions:
+        parts: dict[str, list[RowChange]] = {}
+        for change in transaction.changes:
+            parts.setdefault(names[change.relation], []).append(change)
+        for name, changes in parts.items():
+            found[name].todo.append(Report(transaction.id, tuple(changes), len(parts)))
+    return list(found.values())
