@@ -16,7 +16,6 @@ from tests.crash.checks import check_all, check_newest, crm_at, past_cn
 from tests.crash.keepers import Keeper, Killed
 from tests.crash.shop import new_shop
 
-CASES = [f"{point}{which}" for point in CRASH_POINTS for which in ("", ":2")]
 NEW = itertools.cycle(["pairs", "regions"])
 """Each time one of them is new, and the other goes."""
 
@@ -62,7 +61,7 @@ def world(tmp_path_factory, spark):
     world.shop.database.drop()
 
 
-@pytest.mark.parametrize("point", CASES)
+@pytest.mark.parametrize("point", CRASH_POINTS)
 def test_killed_here_nothing_is_lost_and_nothing_is_twice(world, point):
     new = world.change()
     with pytest.raises(Killed):

@@ -24,7 +24,7 @@ from tests.system.databases import write_project, write_view
 from tests.system.maintained import read
 from tests.system.shop_writers import VIEWS, Shop, Writers
 
-SECONDS = 15.0
+SECONDS = 8.0
 PAST = 20
 MOMENTS = 4
 ADDED = "SELECT region, COUNT(*) AS n FROM crm.customers GROUP BY region"

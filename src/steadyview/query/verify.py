@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -63,11 +63,16 @@ def difference(frames: Frames, view: DataFrame, recomputed: DataFrame) -> Differ
         "SELECT COALESCE(SUM(IF(n > 0, n, 0)), 0) AS missing, "
         f"COALESCE(SUM(IF(n < 0, -n, 0)), 0) AS extra FROM {unequal}"
     ).first()
-    rows = spark.sql(f"SELECT * FROM {unequal} ORDER BY ABS(n) DESC, {listed} LIMIT {_EXAMPLES}")
-    examples = [_example(view.columns, row.asDict()) for row in rows.collect()]
-    spark.table(unequal).unpersist()
     assert totals is not None
-    return Difference(int(totals["missing"]), int(totals["extra"]), examples)
+    found = Difference(int(totals["missing"]), int(totals["extra"]), [])
+    if found.missing or found.extra:
+        worst = spark.sql(
+            f"SELECT * FROM {unequal} ORDER BY ABS(n) DESC, {listed} LIMIT {_EXAMPLES}"
+        )
+        examples = [_example(view.columns, row.asDict()) for row in worst.collect()]
+        found = replace(found, examples=examples)
+    spark.table(unequal).unpersist()
+    return found
 
 
 def _example(columns: list[str], row: dict[str, Any]) -> dict[str, Any]:
