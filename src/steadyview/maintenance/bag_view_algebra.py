@@ -123,6 +123,9 @@ class BagViewAlgebra:
         """Hash join on the plain equalities; NULL is equal to nothing."""
         assert isinstance(joined, Joined)
         assert isinstance(rows, Bag)
+        after = joined.bound | {position}
+        if not len(joined.rows) or not len(rows):
+            return Joined(after, Bag())
         there, here, rest = self.view.step(joined.bound, position)
         index: dict[Row, list[tuple[Row, int]]] = {}
         for row, count in rows:
@@ -136,7 +139,7 @@ class BagViewAlgebra:
                 both = (*bound[:position], row, *bound[position + 1 :])
                 if _holds(rest, both):
                     found.append((both, count * times))
-        return Joined(joined.bound | {position}, Bag(found))
+        return Joined(after, Bag(found))
 
     def merge(self, left: Handle, right: Handle, position: int) -> Joined:
         """Join on the row of one position, NULLs alike."""

@@ -80,7 +80,8 @@ class BatchedSweep(Generic[H]):
         return frozenset(step.edge for i in self._changed for step in self._tree.steps(i))
 
     def _advance(self) -> Sequence[Ask[H] | Record[H]]:
-        ready = [e for e in self._tree.edges if e in self._needed - self._asked and self._fed(e)]
+        unasked = self._needed - self._asked
+        ready = [e for e in self._tree.edges if e in unasked and self._fed(e)]
         self._asked.update(ready)
         if not ready and len(self._partners) == len(self._needed):
             return [Record(self._change())]

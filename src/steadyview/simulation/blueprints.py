@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from random import Random
+from typing import TypeVar
 
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.maintenance.bag_view_algebra import BagViewAlgebra, Compiled
@@ -21,6 +22,8 @@ from steadyview.maintenance.positions import Positions
 from steadyview.views.analyze import analyze
 from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import parse_view
+
+T = TypeVar("T")
 
 COLUMNS = ("k", "a", "b", "v")
 CONDITIONS = ("", "p0.v <> 1", "p0.v <= p1.v", "p1.v IS NULL OR p1.v < 3")
@@ -33,8 +36,11 @@ _LINKS = {
 }
 _SHAPES = ("chain", "chain", "chain", "star", "star", "shared", "shared", "ring", "theta")
 _SHAPES_OF_TWO = ("chain", "chain", "shared", "theta")
-_CONDITIONED, _SELF_JOINED, _MOVED = 0.4, 0.15, 0.25
-"""How many views have a condition, use a relation twice; how many relations live elsewhere."""
+_POSITIONS = (2, 2, 2, 3, 3, 3, 3, 4, 4, 5)
+_KEYED, _CONDITIONED, _SELF_JOINED, _MOVED = 0.25, 0.4, 0.15, 0.25
+"""How many worlds are keyed where none has to be, how many views have a condition, how many use a
+relation twice; how many relations live elsewhere.
+"""
 
 
 @dataclass(frozen=True)
@@ -116,8 +122,16 @@ def _compiled(view: str, names: tuple[str, ...], keyed: bool) -> Compiled:
     return Compiled(definition, join_tree(definition), keys)
 
 
-def drawn(random: Random, positions: int, *, keyed: bool, one_source: bool) -> Blueprint:
-    """A blueprint with that many positions; with a self-join, of one relation less."""
+@lru_cache(maxsize=8192)
+def dealt(card: int, positions: int | None, *, keys: bool, one_source: bool) -> Blueprint:
+    """The blueprint on a card: any number of `positions` from 2 to 5, unless one is asked for.
+
+    With a self-join there is one relation less. With `keys` it is keyed, otherwise it may be.
+    """
+    random = Random(card)
+    drawn_positions = _pick(random, _POSITIONS)
+    positions = positions or drawn_positions
+    keyed = random.random() < _KEYED or keys
     self_joined = positions > 1 and random.random() < _SELF_JOINED
     tables = positions - 1 if self_joined else positions
     uses = tuple(range(tables))
@@ -139,5 +153,5 @@ def _spread(random: Random, tables: int) -> tuple[int, ...]:
     return tuple(number[source] for source in drawn_sources)
 
 
-def _pick(random: Random, options: Sequence[str]) -> str:
+def _pick(random: Random, options: Sequence[T]) -> T:
     return options[int(random.random() * len(options))]

@@ -14,11 +14,9 @@ from random import Random
 from typing import NamedTuple
 
 from steadyview.algebra import Bag, Row
-from steadyview.simulation.blueprints import Blueprint, Site, drawn, site
+from steadyview.simulation.blueprints import Blueprint, Site, site
 
 SCENARIOS = ("single", "source-local", "global")
-_POSITIONS = (2, 2, 2, 3, 3, 3, 3, 4, 4, 5)
-"""How many positions a view has where nobody asks for a number."""
 _KEYS = (1, 2, 3)
 _VALUES = (1, 1, 1, 1, 2, 2, 3, None)
 _SIDES = len(_VALUES)
@@ -79,12 +77,8 @@ class Sizes:
     transactions: int = 4
     changes: int = 3
 
-def world(
-    random: Random, scenario: str, sizes: Sizes, *, keyed: bool, one_source: bool = False
-) -> World:
+def world(random: Random, scenario: str, sizes: Sizes, blueprint: Blueprint) -> World:
     """A world of that scenario."""
-    positions = sizes.relations or _POSITIONS[int(random.random() * len(_POSITIONS))]
-    blueprint = drawn(random, positions, keyed=keyed, one_source=one_source)
     maker = _Maker(random, blueprint)
     rows = tuple(maker.initial(i, int(random.random() * (sizes.rows + 1))) for i in maker.relations)
     count = 2 + int(random.random() * (sizes.transactions - 1))
