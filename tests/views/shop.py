@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from steadyview.changes import Column, RelationName, RelationSchema
+from steadyview.maintenance.fitting import fitted
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
 from steadyview.views.parse import ViewText, parse_view
@@ -61,4 +62,8 @@ def view(text: str) -> ViewText:
 
 def define(text: str) -> Definition:
     """The definition of the view in a file called v.sql."""
-    return analyze(view(text), RELATIONS, UNSUPPORTED, OTHER_VIEWS)
+    parsed = view(text)
+    definition = analyze(parsed, RELATIONS, UNSUPPORTED, OTHER_VIEWS)
+    if parsed.algorithm is not None:
+        fitted(parsed, definition, parsed.algorithm)
+    return definition

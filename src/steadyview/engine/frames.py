@@ -53,6 +53,11 @@ class Frames:
         self._names.append(name)
         return name
 
+    def drop_one(self, name: str) -> None:
+        """Forget one view made here."""
+        self.spark.catalog.dropTempView(name)
+        self._names.remove(name)
+
     def drop(self) -> None:
         """Forget every view made here."""
         for name in self._names:

@@ -27,6 +27,7 @@ class ViewText:
     """A view as its file has it.
 
     `select` is the exact text of the query, which starts at `line` and `column` of the file.
+    `algorithm_at`: line and column of the property that forces an algorithm.
     """
 
     name: str
@@ -35,6 +36,12 @@ class ViewText:
     column: int = 1
     level: str = "complete"
     properties: Mapping[str, str] = field(default_factory=dict)
+    algorithm_at: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def algorithm(self) -> str | None:
+        """The name of the algorithm that the file forces, not looked at any further here."""
+        return self.properties.get("steadyview.algorithm")
 
     @property
     def fallback(self) -> str:
@@ -61,6 +68,7 @@ class _Reader:
     def __init__(self, source: SourceText) -> None:
         self._source = source
         self._at = 0
+        self._algorithm_at: tuple[int | None, int | None] = (None, None)
 
     def view(self) -> ViewText:
         stop = self._one_statement()
@@ -76,7 +84,7 @@ class _Reader:
         line, column = self._source.place(start)
         select = self._source.text[start : self._source.tokens[stop - 1].stop]
         level = properties.get("steadyview.level", "complete")
-        return ViewText(name, select, line, column, level, properties)
+        return ViewText(name, select, line, column, level, properties, self._algorithm_at)
 
     def _one_statement(self) -> int:
         tokens = self._source.tokens
@@ -146,6 +154,8 @@ class _Reader:
         elif key == "steadyview.fallback":
             if value not in FALLBACKS:
                 raise refuse("UNKNOWN_FALLBACK", at, f'asks for the unknown fallback "{value}"')
+        elif key == "steadyview.algorithm":
+            self._algorithm_at = self._source.place(self._source.offset(at))
         elif key.lower().startswith("steadyview."):
             raise refuse("UNKNOWN_PROPERTY", at, f'has the unknown property "{key}"')
 

@@ -36,7 +36,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "UNKNOWN_PROPERTY",
         "a 'steadyview.*' property is not known",
-        "the properties are 'steadyview.level' and 'steadyview.fallback'",
+        "the properties are 'steadyview.level', 'steadyview.algorithm' and 'steadyview.fallback'",
     ),
     Reason(
         "UNKNOWN_LEVEL",
@@ -47,6 +47,31 @@ REASONS: tuple[Reason, ...] = (
         "UNKNOWN_FALLBACK",
         "the fallback is not known",
         "'steadyview.fallback' is 'recompute' or 'refuse'",
+    ),
+    Reason(
+        "UNKNOWN_ALGORITHM",
+        "the algorithm is not known",
+        "'steadyview.algorithm' is one of those listed in docs/cli.md, such as 'sweep' or 'strobe'",
+    ),
+    Reason(
+        "ALGORITHM_LEVEL",
+        "the algorithm promises less than the level the view asks for",
+        "ask for a lower 'steadyview.level', or leave one of the two out",
+    ),
+    Reason(
+        "ALGORITHM_SOURCES",
+        "the algorithm is made for one source, and the view reads several",
+        "force another algorithm: 'sweep' needs nothing but the view",
+    ),
+    Reason(
+        "ALGORITHM_KEYS",
+        "the algorithm needs a key of every relation among the view's columns",
+        "select every table's primary key, or force an algorithm without keys, such as 'sweep'",
+    ),
+    Reason(
+        "ALGORITHM_AGGREGATES",
+        "the algorithm deletes rows by key, so it cannot keep an aggregate",
+        "force an algorithm without keys, such as 'sweep'",
     ),
     Reason(
         "UNSUPPORTED_SYNTAX",
