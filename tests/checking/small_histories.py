@@ -97,7 +97,7 @@ def _count_and_sum(values: list[Any]) -> tuple[Any, Any]:
 class SmallHistory:
     """One random world, its view recomputed by plain loops, and states made in some way."""
 
-    def __init__(self, seed: int, most_transactions: int = 5) -> None:
+    def __init__(self, seed: int, transactions: tuple[int, int] = (1, 5)) -> None:
         self.choose = random.Random(seed)
         self.view, relations, self.compute = self.choose.choice(VIEWS)
         sources = self.choose.randint(1, 3)
@@ -105,7 +105,7 @@ class SmallHistory:
         names = [f"r{i}" for i in range(relations + 1)]
         self.source_of = {name: f"s{self.choose.randrange(sources)}" for name in names}
         self.initial = {name: self._rows() for name in self.source_of}
-        self._draw_transactions(self.choose.randint(0, most_transactions))
+        self._draw_transactions(self.choose.randint(*transactions))
         self.states = self._states()
         self.history = History(
             self.view,
@@ -118,10 +118,10 @@ class SmallHistory:
         )
 
     def _value(self) -> Any:
-        return self.choose.choice((1, 2, 1, 2, 3, None))
+        return self.choose.choice((1, 2, 1, 2, 1, 2, 3, None))
 
     def _rows(self) -> list[tuple[Any, ...]]:
-        return [(self._value(), self._value()) for _ in range(self.choose.randint(0, 4))]
+        return [(self._value(), self._value()) for _ in range(self.choose.randint(1, 4))]
 
     def _draw_transactions(self, number: int) -> None:
         rows = {name: list(held) for name, held in self.initial.items()}
@@ -186,19 +186,20 @@ class SmallHistory:
     def _states(self) -> list[list[tuple[Any, ...]]]:
         order = self.an_order()
         chain = [self.after(order[:n]) for n in range(len(order) + 1)]
-        way = self.choose.choice(("complete", "skipping", "vectors", "shuffled", "broken"))
+        way = self.choose.choice(("taken", "skipping", "vectors", "shuffled", "broken", "absurd"))
+        middle = chain[1:-1]
         if way == "skipping":
-            chain = [chain[0], *(s for s in chain[1:-1] if self.choose.random() < 0.5), chain[-1]]
+            middle = [state for state in middle if self.choose.random() < 0.5]
         elif way == "vectors":
-            middle = [self._any_vector() for _ in range(self.choose.randint(0, 4))]
-            chain = [chain[0], *middle, chain[-1]]
+            middle = [self._any_vector() for _ in range(self.choose.randint(1, 3))]
         elif way == "shuffled":
-            middle = chain[1:-1]
             self.choose.shuffle(middle)
-            chain = [*self.choose.choice(([chain[0]], [])), *middle, chain[-1]]
-        elif way == "broken":
+        chain = [chain[0], *middle, chain[-1]]
+        if way == "broken":
             at = self.choose.randrange(len(chain))
             chain[at] = self._broken(chain[at])
+        elif way == "absurd":
+            chain.insert(self.choose.randrange(len(chain)), self._any_subset())
         if self.choose.random() < 0.3:
             chain = [state for state in chain for _ in range(self.choose.randint(1, 2))]
         return [[row for row, n in state for _ in range(n)] for state in chain]
@@ -207,6 +208,18 @@ class SmallHistory:
         return self.shows(
             {s: c[: self.choose.randint(0, len(c))] for s, c in self.commits().items()}
         )
+
+    def _any_subset(self) -> Bag[tuple[Any, ...]]:
+        """Some transactions of each source, in no order; the last state where that is absurd."""
+        commits = self.commits()
+        seen = {s: [t for t in c if self.choose.random() < 0.5] for s, c in commits.items()}
+        for name, source in self.source_of.items():
+            held = Bag.of(self.initial[name])
+            for t in seen[source]:
+                held = held + self.transactions[t].get(name, Bag())
+            if any(n < 0 for _, n in held):
+                return self.shows(commits)
+        return self.shows(seen)
 
     def _broken(self, state: Bag[tuple[Any, ...]]) -> Bag[tuple[Any, ...]]:
         rows = [row for row, n in state for _ in range(n)]

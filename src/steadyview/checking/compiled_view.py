@@ -22,7 +22,7 @@ from steadyview.algebra import Row, Value
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.checking.flat_rows import Layout, key_of, row_of
 from steadyview.checking.possible import Possible, possible_of
-from steadyview.checking.visible import Shown, State, Visible, visible_of
+from steadyview.checking.visible import Shown, Visible, visible_of
 from steadyview.errors import DefiniteError, ViewRefused
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition, Occurrence
@@ -102,12 +102,12 @@ class CompiledView:
         """Whether a visible column is anything else than a stored one."""
         return any(column.tell for column in self.shown)
 
-    def over(self, relations: Mapping[str, Iterable[Counted]]) -> State:
-        """What a reader sees over these relations."""
+    def joined(self, rows: Iterable[Mapping[Row, int]]) -> list[Counted]:
+        """The join of these rows, for each place those that take part."""
         joined: list[Counted] = [((), 1)]
-        for place in self.places:
-            joined = place.join(joined, place.index(place.kept(relations[place.relation])))
-        return self.visible(joined)
+        for place, own in zip(self.places, rows, strict=True):
+            joined = place.join(joined, place.index(own)) if joined else []
+        return joined
 
     def column(self, occurrence: int, column: int) -> tuple[str, str]:
         """The names of a stored column and of its relation, the relation's first."""

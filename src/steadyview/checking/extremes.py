@@ -7,11 +7,11 @@ what can become a row of the state is joined: rows of a place whose visible colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from steadyview.algebra import Row
 from steadyview.checking.commit_order import Vector
-from steadyview.checking.compiled_view import Counted, Place
+from steadyview.checking.compiled_view import Place
 from steadyview.checking.flat_rows import row_of
 from steadyview.checking.view_states import ViewStates
 from steadyview.checking.visible import State
@@ -32,9 +32,11 @@ class Extremes:
             rows.extremes(first, last)
             for rows, (first, last) in zip(self._views.places, versions, strict=True)
         ]
-        least = self._joined(fewest for fewest, _ in pairs)
-        most = self._joined(map(self._occurring, range(len(pairs)), (most for _, most in pairs)))
-        return self._views.view.possible(least, most, self._wanted)
+        view = self._views.view
+        least = view.joined(fewest for fewest, _ in pairs)
+        most = view.joined(self._occurring(depth, rows) for depth, (_, rows) in enumerate(pairs))
+        self._views.budget.spend(len(most) + sum(len(rows) for _, rows in pairs))
+        return view.possible(least, most, self._wanted)
 
     def _occurring(self, depth: int, rows: dict[Row, int]) -> dict[Row, int]:
         if self._occurs is None:
@@ -48,10 +50,3 @@ class Extremes:
         here, there = (row_of(positions) for positions in zip(*place.shown, strict=True))
         known = {there(row) for row in self._wanted}
         return lambda row: here(row) in known
-
-    def _joined(self, relations: Iterable[dict[Row, int]]) -> list[Counted]:
-        joined: list[Counted] = [((), 1)]
-        for place, rows in zip(self._views.view.places, relations, strict=True):
-            joined = place.join(joined, place.index(rows))
-            self._views.budget.spend(len(joined) + len(rows))
-        return joined

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from steadyview.errors import ConfigError, DefiniteError
@@ -78,7 +79,7 @@ def parsed(text: str) -> Node:
 
 
 def written(value: Any) -> str:
-    """The value as JSON on one line; decimals with all their digits, averages as doubles.
+    """The value as JSON on one line; decimals with all their digits, doubles with enough.
 
     >>> written({"row": [Decimal("1.50"), None, True, "x"]})
     '{"row": [1.50, null, true, "x"]}'
@@ -90,7 +91,7 @@ def written(value: Any) -> str:
         return "[" + ", ".join(map(written, value)) + "]"
     if type(value) is Decimal and value.is_finite():
         return format(value, "f")
-    if type(value) is Fraction:
+    if type(value) in (float, Fraction) and isfinite(value):
         return repr(float(value))
     if value is None or type(value) in (int, bool, str):
         return json.dumps(value, ensure_ascii=False)

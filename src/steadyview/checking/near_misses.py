@@ -17,7 +17,7 @@ from steadyview.checking.case import Case
 from steadyview.checking.commit_order import Vector
 from steadyview.checking.visible import State
 
-_MOST_VECTORS: Final = 300
+_MOST_VECTORS: Final = 200
 _MOST_MISSES: Final = 1_000
 _MOST_PARTS: Final = 32
 _MOST_SKIPPED: Final = 10
@@ -57,7 +57,7 @@ def nearest(case: Case, near: Vector, state: State) -> Vector:
 
 
 def vectors_near(case: Case, near: Vector) -> Iterator[Vector]:
-    """Vectors around this one, nearest first, no more than a few hundred."""
+    """Vectors around this one, nearest first, no more than a limited number."""
     width = max(2, int(_MOST_VECTORS ** (1 / len(near))))
     ranges = [
         sorted((abs(k - middle), k) for k in range(len(commits) + 1))[:width]
@@ -120,18 +120,15 @@ def _shown(
     case: Case, vector: Vector, source: int, without: int, instead: Sequence[Change]
 ) -> State | None:
     """The view at the vector with one transaction of a source replaced; None if it is absurd."""
-    relations: dict[str, Bag[Row]] = {}
-    for place in case.views.view.places:
-        name = place.relation
-        at = case.source_of[name]
-        seen: Sequence[int] = case.order.commits[at][: vector[at]]
-        changes = [case.history.transactions[n].changes.get(name) for n in seen if n != without]
-        if at == source:
-            changes.append(Bag((row, count) for changed, row, count in instead if changed == name))
-        bag = Bag(
-            pair for part in (case.history.relations[name].rows, *changes) if part for pair in part
-        )
-        if any(count < 0 for _, count in bag):
+    views, kept = case.views, []
+    for place, version in zip(views.places, views.versions(vector), strict=True):
+        rows = place.rows(version)
+        name = place.place.relation
+        if case.source_of[name] == source:
+            gone = case.history.transactions[without].changes.get(name, Bag())
+            come = Bag((row, count) for changed, row, count in instead if changed == name)
+            rows = dict(Bag((*rows.items(), *place.place.kept(come - gone).items())))
+        if any(count < 0 for count in rows.values()):
             return None
-        relations[name] = bag
-    return case.views.view.over(relations)
+        kept.append(rows)
+    return views.view.visible(views.view.joined(kept))

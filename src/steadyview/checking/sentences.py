@@ -51,7 +51,7 @@ def _part(state: int | None, facts: Mapping[str, Any], _: str) -> str:
 def _nowhere(state: int | None, facts: Mapping[str, Any], _: str) -> str:
     return (
         f"state {state} is the view over no vector of source prefixes: "
-        f"compared with {_vector(facts['nearest'])} {_rows(facts)}"
+        f"compared with the view after {_vector(facts['nearest'])} {_rows(facts)}"
     )
 
 
@@ -115,8 +115,8 @@ def _listed(items: Sequence[str]) -> str:
 
 
 def _vector(vector: Mapping[str, int]) -> str:
-    parts = [f"the first {seen} commits of {source}" for source, seen in vector.items()]
-    return _listed(parts)
+    commits = {source: "commit" if seen == 1 else "commits" for source, seen in vector.items()}
+    return _listed([f"{vector[source]} {word} of {source}" for source, word in commits.items()])
 
 
 _REASONS: Mapping[str, Callable[[int | None, Mapping[str, Any], str], str]] = {

@@ -15,10 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import TypeAlias
 
 from steadyview.algebra import Row, Value
 from steadyview.checking.flat_rows import Layout, plain_column
+from steadyview.errors import DefiniteError
 from steadyview.views.definition import Definition, Grouping
 from steadyview.views.interpret import interpret
 from steadyview.views.sql_values import add, multiply
@@ -88,7 +90,13 @@ def _truth(value: Value) -> Value:
 
 
 def _average(value: Value) -> Value:
-    return float(value) if type(value) in (int, Decimal, Fraction) else _truth(value)
+    if type(value) not in (int, Decimal, Fraction):
+        return _truth(value)
+    try:
+        double = float(value)
+    except OverflowError:
+        return value
+    return double if isfinite(double) else value
 
 
 def _projection(definition: Definition, layout: Layout, shown: Sequence[Shown]) -> Visible:
@@ -161,4 +169,7 @@ class _Group:
 
 def _quotient(total: Value, count: int) -> Decimal:
     """The double nearest to the quotient, as the shortest decimal that names it."""
-    return Decimal(repr(float(Fraction(total) / count)))
+    try:
+        return Decimal(repr(float(Fraction(total) / count)))
+    except OverflowError:
+        raise DefiniteError("an average of the view is too large for a double") from None
