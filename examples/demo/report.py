@@ -43,7 +43,8 @@ def _numbers(
     counts = done["counts"]
     transactions = sum(batch.transactions for batch in batches)
     lookups = sum(batch.lookups for batch in batches)
-    fresh = freshness(published, done["committed"], batches[0].started / 1_000_000)
+    # the first batch waits for Spark to compile its statements, once
+    fresh = freshness(published, done["committed"], batches[0].finished / 1_000_000)
     table = Table(title="What happened", title_justify="left", show_header=False)
     for what, number in (
         ("transactions captured at both databases", f"{captured:,}"),
@@ -52,8 +53,8 @@ def _numbers(
         ("batches in which they were computed", f"{len(batches):,}"),
         ("lookups at the sources, for all three views", f"{lookups:,}"),
         ("lookups per transaction", f"{lookups / max(1, transactions):.3f}"),
-        ("freshness, commit to visible: median", f"{quantile(fresh, 0.5):.2f} s"),
-        ("freshness, commit to visible: 99 of 100 within", f"{quantile(fresh, 0.99):.2f} s"),
+        ("commit to visible, after the first batch: median", f"{quantile(fresh, 0.5):.2f} s"),
+        ("commit to visible: 99 of 100 within", f"{quantile(fresh, 0.99):.2f} s"),
     ):
         table.add_row(what, number)
     return table

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from steadyview.checking import LEVELS, History, judge
+from steadyview.checking import LEVELS
 from steadyview.maintenance.algorithms import BATCHED, GLOBAL, LOCAL, SINGLE, Kind, kind_of
+from steadyview.simulation.counterexamples import counterexample
 from steadyview.simulation.measuring import measured
-from steadyview.simulation.seeds import simulated
-from steadyview.simulation.worlds import Sizes
 
 ONE_SOURCE = "one source"
 COLUMNS = (ONE_SOURCE, SINGLE, LOCAL, GLOBAL)
@@ -94,21 +93,16 @@ def measured_cell(algorithm: str, column: str, histories: int) -> Cell:
     kind, scenario = _kind(algorithm, column), _scenario(algorithm, column)
     assert scenario is not None
     found = measured(kind, scenario, range(histories))
-    cell = Cell(algorithm, column, found.promised, dict(found.levels), found.unknown)
-    return replace(cell, seed=_seed(cell)) if cell.next_level else cell
+    cell = Cell(algorithm, column, kind.promises[scenario], dict(found.levels), found.unknown)
+    return replace(cell, seed=found.first[cell.worst]) if cell.next_level else cell
 
 
-def _seed(cell: Cell) -> int:
-    """The first seed that reaches no more than the worst level."""
-    return next(
-        seed
-        for seed in range(cell.histories)
-        if judge(history_of(cell.algorithm, cell.column, seed)).level == cell.worst
-    )
-
-
-def history_of(algorithm: str, column: str, seed: int) -> History:
-    """The history of one seed of one cell."""
-    scenario = _scenario(algorithm, column)
+def counter_history(cell: Cell) -> str:
+    """The smallest history found that does not reach the next level, as a diagram."""
+    scenario = _scenario(cell.algorithm, cell.column)
     assert scenario is not None
-    return simulated(_kind(algorithm, column), scenario, seed, Sizes()).history
+    assert cell.seed is not None
+    kind = _kind(cell.algorithm, cell.column)
+    found = counterexample(kind, scenario, cell.seed, below=cell.next_level)
+    assert found is not None
+    return found.text
