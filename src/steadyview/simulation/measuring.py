@@ -1,48 +1,58 @@
 """Many seeds of one algorithm in one scenario: the levels reached, and what was asked.
 
-A history is a *violation* where the level promised for the scenario fails; where the checker cannot
-tell, the history is counted as unknown instead.
-Messages are lookups: query messages to sources (their answers are not counted), per update message
-delivered to the warehouse.
+A history is a *violation* where the level required of it fails: the promised one, unless another is
+asked for. Where the checker cannot tell, the history is counted as unknown instead.
+Messages are lookups: query messages to sources (neither their answers nor freezes), per update
+message delivered to the warehouse; over the histories without a crash, after which things are asked
+twice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeAlias
 
 from steadyview.checking import FAILS, HOLDS, LEVELS, judge
-from steadyview.maintenance.algorithms import Kind
-from steadyview.simulation.seeds import Simulated, simulated
+from steadyview.maintenance.algorithms import Kind, kind_of
+from steadyview.simulation.seeds import simulated
 from steadyview.simulation.worlds import Sizes
 
-Progress = Callable[[int], None]
-"""Told how many histories are done, now and then."""
 _STRIDE = 250
 """Seeds that one worker takes at a time."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was seen over some seeds. `violations` are (seed, level), in order of seeds."""
+    """What was seen over some seeds. `violations` are (seed, level), in order of seeds.
+
+    `first`: for every level seen, the first seed that reached no more.
+    """
 
     algorithm: str
     scenario: str
-    promised: str
-    histories: int
-    levels: Mapping[str, int]
-    violations: tuple[tuple[int, str], ...]
-    unknown: int
-    updates: int
-    lookups: int
-    most_lookups: float
+    required: str
+    histories: int = 0
+    levels: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, int] = field(default_factory=dict)
+    violations: tuple[tuple[int, str], ...] = ()
+    unknown: int = 0
+    crashed: int = 0
+    updates: int = 0
+    lookups: int = 0
+    most_lookups: float = 0.0
     """The largest number of lookups per update in any one history."""
+
+    @property
+    def promised(self) -> str:
+        """The level that every history has to reach."""
+        return self.required
 
     @property
     def worst(self) -> str:
         """The lowest level of any history."""
-        return next((level for level in LEVELS if self.levels.get(level)), "complete")
+        return next((level for level in LEVELS if self.levels.get(level)), LEVELS[-1])
 
     @property
     def mean_lookups(self) -> float:
@@ -50,18 +60,47 @@ class Measured:
         return self.lookups / self.updates if self.updates else 0.0
 
     def __add__(self, other: Measured) -> Measured:
-        return Measured(
-            self.algorithm,
-            self.scenario,
-            self.promised,
-            self.histories + other.histories,
-            Counter(self.levels) + Counter(other.levels),
-            self.violations + other.violations,
-            self.unknown + other.unknown,
-            self.updates + other.updates,
-            self.lookups + other.lookups,
-            max(self.most_lookups, other.most_lookups),
+        """Of other seeds, all of them behind ours."""
+        return replace(
+            self,
+            histories=self.histories + other.histories,
+            levels=Counter(self.levels) + Counter(other.levels),
+            first={**other.first, **self.first},
+            violations=self.violations + other.violations,
+            unknown=self.unknown + other.unknown,
+            crashed=self.crashed + other.crashed,
+            updates=self.updates + other.updates,
+            lookups=self.lookups + other.lookups,
+            most_lookups=max(self.most_lookups, other.most_lookups),
         )
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some seeds for one worker. It may be sent to another process if the kind is a known one."""
+
+    kind: Kind
+    scenario: str
+    seeds: range
+    sizes: Sizes
+    required: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = kind_of(self.kind.name)
+        assert known.parameter or known.make is self.kind.make, "an unknown kind stays at home"
+        names = [f.name for f in fields(Kind) if f.name not in ("make", "with_parameter")]
+        now = {name: getattr(self.kind, name) for name in names}
+        changed = {name: value for name, value in now.items() if value != getattr(known, name)}
+        rest = self.scenario, self.seeds, self.sizes, self.required
+        return _stretch, (self.kind.name, changed, *rest)
+
+
+def _stretch(name: str, changed: Mapping[str, Any], *rest: Any) -> Stretch:
+    return Stretch(replace(kind_of(name), **changed), *rest)
+
+
+Mapped: TypeAlias = Callable[[Callable[[Stretch], Measured], Iterable[Stretch]], Iterator[Measured]]
+"""How stretches are measured, in order: `map`, or that of several processes (`workers`)."""
 
 
 def measured(
@@ -70,48 +109,71 @@ def measured(
     seeds: range,
     sizes: Sizes | None = None,
     *,
-    progress: Progress | None = None,
+    required: str | None = None,
+    mapped: Mapped = map,
 ) -> Measured:
     """Run and judge every seed."""
-    sizes = sizes or Sizes()
-    found = Measured(kind.name, scenario, kind.promises[scenario], 0, {}, (), 0, 0, 0, 0.0)
-    for start in range(0, len(seeds), _STRIDE):
-        found += _some(kind, scenario, seeds[start : start + _STRIDE], sizes)
-        if progress:
-            progress(found.histories)
+    *_, found = measuring(kind, scenario, seeds, sizes, required=required, mapped=mapped)
     return found
 
 
-def _some(kind: Kind, scenario: str, seeds: range, sizes: Sizes) -> Measured:
-    promised = kind.promises[scenario]
+def measuring(
+    kind: Kind,
+    scenario: str,
+    seeds: range,
+    sizes: Sizes | None = None,
+    *,
+    required: str | None = None,
+    mapped: Mapped = map,
+) -> Iterator[Measured]:
+    """The same, as it grows; at least once."""
+    required = required or kind.promises[scenario]
+    found = Measured(kind.name, scenario, required)
+    yield found
+    stretches = (
+        Stretch(kind, scenario, seeds[start : start + _STRIDE], sizes or Sizes(), required)
+        for start in range(0, len(seeds), _STRIDE)
+    )
+    for more in mapped(measured_stretch, stretches):
+        found += more
+        yield found
+
+
+def measured_stretch(stretch: Stretch) -> Measured:
+    """Seed after seed."""
+    required = stretch.required
     levels: Counter[str] = Counter()
-    violations, unknown, updates, lookups, most = [], 0, 0, 0, 0.0
-    for seed in seeds:
-        run = simulated(kind, scenario, seed, sizes)
-        level, kept = _judged(run, promised)
+    first: dict[str, int] = {}
+    violations = []
+    unknown = crashed = updates = lookups = 0
+    most = 0.0
+    for seed in stretch.seeds:
+        run = simulated(stretch.kind, stretch.scenario, seed, stretch.sizes)
+        verdict = judge(run.history)
+        level, kept = verdict.level, verdict.holds(required)
         levels[level] += 1
-        if kept == FAILS:
-            violations.append((seed, level))
-        unknown += kept not in (FAILS, HOLDS)
+        first.setdefault(level, seed)
+        if kept != HOLDS:
+            violations += [(seed, level)] if kept == FAILS else []
+            unknown += kept != FAILS
         trace = run.trace
-        updates += trace.updates
-        lookups += trace.lookups
-        most = max(most, trace.lookups / max(1, trace.updates))
+        if trace.crashes:
+            crashed += 1
+        else:
+            updates += trace.updates
+            lookups += trace.lookups
+            most = max(most, trace.lookups / max(1, trace.updates))
     return Measured(
-        kind.name,
-        scenario,
-        promised,
-        len(seeds),
+        stretch.kind.name,
+        stretch.scenario,
+        required,
+        len(stretch.seeds),
         levels,
+        first,
         tuple(violations),
         unknown,
+        crashed,
         updates,
         lookups,
         most,
     )
-
-
-def _judged(run: Simulated, promised: str) -> tuple[str, str]:
-    """The level, and whether the promised one holds, fails or is unknown."""
-    verdict = judge(run.history)
-    return verdict.level, verdict.holds(promised)
