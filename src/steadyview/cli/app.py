@@ -16,6 +16,7 @@ from steadyview.cli import (
     init,
     query,
     run,
+    simulate,
     source,
     status,
     verify,
@@ -39,6 +40,7 @@ app.command("query")(query.command)
 app.command("history")(history.command)
 app.command("verify")(verify.command)
 app.command("check-history")(check_history.command)
+app.command("simulate")(simulate.command)
 app.add_typer(source.app, name="source")
 
 

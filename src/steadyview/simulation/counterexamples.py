@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from steadyview.checking import FAILS, Verdict, judge
 from steadyview.maintenance.algorithms import Kind
@@ -35,6 +36,15 @@ class Counterexample:
         head = f"{self.kind.name}, {self.scenario}, seed {self.seed}, shrunk: not {self.below}"
         verdict = wrapped(f"{self.verdict.level}: {self.verdict.sentence}")
         return "\n".join([head, "", *diagram(self.run), "", *verdict])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "seed": self.seed,
+            "level": self.verdict.level,
+            "sentence": self.verdict.sentence,
+            "diagram": self.text.splitlines(),
+        }
 
 
 def counterexample(

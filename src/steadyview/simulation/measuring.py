@@ -46,7 +46,7 @@ class Measured:
 
     @property
     def promised(self) -> str:
-        """The level that every history has to reach."""
+        """The level required, where it is the promised one."""
         return self.required
 
     @property
@@ -58,6 +58,23 @@ class Measured:
     def mean_lookups(self) -> float:
         """Lookups per update, over all histories."""
         return self.lookups / self.updates if self.updates else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole as plain data."""
+        return {
+            "algorithm": self.algorithm,
+            "scenario": self.scenario,
+            "histories": self.histories,
+            "required": self.required,
+            "worst": self.worst,
+            "levels": {level: self.levels.get(level, 0) for level in LEVELS},
+            "violations": [{"seed": seed, "level": level} for seed, level in self.violations],
+            "unknown": self.unknown,
+            "crashed": self.crashed,
+            "updates": self.updates,
+            "messages": self.lookups,
+            "messages_per_update": {"mean": self.mean_lookups, "max": self.most_lookups},
+        }
 
     def __add__(self, other: Measured) -> Measured:
         """Of other seeds, all of them behind ours."""
