@@ -3,10 +3,12 @@
 
 PYTHON ?= python3
 PY     := .venv/bin/python
+SEEDS  ?= 100000
+JOBS   ?= 2
 SHELL  := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test lint format docs bench bench-smoke clean prerequisites
+.PHONY: help install demo test lint format docs papers simulate bench bench-smoke clean prerequisites
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +31,12 @@ format: .venv/.installed-dev ## Let ruff sort imports and fix what it can
 
 docs: .venv/.installed-dev ## Check the docs: links, commands, toml and SQL snippets, doctests
 	@$(PY) -m pytest -q tests/test_docs.py
+
+papers: .venv/.installed-dev ## The papers' figures and tables, measured (under 5 minutes); writes docs/results/papers.md
+	@$(PY) -m examples.papers
+
+simulate: .venv/.installed-dev ## Every algorithm in every scenario over SEEDS histories each, on JOBS processes
+	@.venv/bin/steadyview simulate --algorithm all --seeds 1..$(SEEDS) --jobs $(JOBS)
 
 bench: .venv/.installed-bench ## The speed table (under 10 minutes); writes docs/results/
 	@$(PY) -m benchmarks

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from steadyview.checking import LEVELS
 from steadyview.maintenance.algorithms import BATCHED, GLOBAL, LOCAL, SINGLE, Kind, kind_of
-from steadyview.simulation.counterexamples import counterexample
+from steadyview.simulation.counterexamples import Counterexample, counterexample
 from steadyview.simulation.measuring import measured
 
 ONE_SOURCE = "one source"
@@ -97,12 +97,17 @@ def measured_cell(algorithm: str, column: str, histories: int) -> Cell:
     return replace(cell, seed=found.first[cell.worst]) if cell.next_level else cell
 
 
-def counter_history(cell: Cell) -> str:
-    """The smallest history found that does not reach the next level, as a diagram."""
+def counter_history(cell: Cell) -> Counterexample:
+    """The smallest history found that does not reach the next level."""
     scenario = _scenario(cell.algorithm, cell.column)
     assert scenario is not None
     assert cell.seed is not None
     kind = _kind(cell.algorithm, cell.column)
     found = counterexample(kind, scenario, cell.seed, below=cell.next_level)
     assert found is not None
-    return found.text
+    return found
+
+
+def drawn(cell: Cell) -> str:
+    """The same as a diagram."""
+    return counter_history(cell).text

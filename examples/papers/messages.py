@@ -8,8 +8,9 @@ from math import factorial, perm
 from random import Random
 
 from examples.papers.adversary import Attack
-from examples.papers.stream import Counts, streamed
+from examples.papers.stream import Counts, Sources, algorithm_of, chain, streamed, update_of
 from steadyview.maintenance.algorithms import BATCHED, kind_of
+from steadyview.maintenance.events import Ask
 
 SIZES = (2, 3, 4, 5, 6)
 RATES = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
@@ -87,3 +88,15 @@ def batched_lookups(n: int, size: int, batches: int = 20) -> float:
             attack.answer()
         lookups += attack.lookups
     return lookups / (batches * size)
+
+
+def eca_terms(n: int, opened: int) -> int:
+    """Joins in ECA's next query while so many are unanswered; the relations are updated in turn."""
+    sources = Sources(chain(n, one_source=True))
+    eca = algorithm_of(kind_of("eca"), sources)
+    terms = 0
+    for number in range(1, opened + 2):
+        relation = number % n
+        update = update_of(sources.site, number, relation, sources.toggled(relation))
+        terms = sum(len(ask.parts) for ask in eca.received(update) if isinstance(ask, Ask))
+    return terms
