@@ -23,7 +23,8 @@ _FIELDS = (
 class ViewSpec:
     """What a view is: its SQL text and how it is kept ('incremental' or 'recomputed').
 
-    `definition` is the analysed view as JSON, `fingerprint` changes with the view's meaning.
+    `definition` is how it is kept, as JSON (empty: as by default), `fingerprint` changes with the
+    view's meaning.
     """
 
     name: str
@@ -124,6 +125,10 @@ class Views:
     def started(self, name: str, start_cn: int) -> None:
         """Set where a view in building starts: known only once its first state was read."""
         self._change(name, "start_cn = ?, oldest_cn = ?", start_cn, start_cn)
+
+    def kept_by(self, name: str, level: str, definition: str) -> None:
+        """The view is kept in another way from now on; what it means stays."""
+        self._change(name, "level = ?, definition = ?", level, definition)
 
     def stop(self, name: str, error: str, cn: int | None) -> None:
         """The view met `error` at `cn` and stands just before it."""

@@ -12,7 +12,7 @@ are computed only once; `materialized` sees to that where an algorithm wants it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,12 +72,13 @@ class SparkViewAlgebra:
         return Handle(self._view, lambda: sql, weight=rows)
 
     def key_values(self, joined: Handle, position: int, column: int) -> pa.Array:
-        """The distinct values of a bound position's column, none of them NULL."""
-        if self.is_empty(joined):
-            return pa.array([], self._arrow_type(position, column))
-        self.materialized(joined)
-        struct = pc.struct_field(stored_rows(joined)[f"t{position}"], f"c{column}")
-        return pc.unique(struct).drop_null()
+        """At least the distinct values of a bound position's column, none of them NULL.
+
+        Read from the files behind the handle: a superset where it is not computed yet, no job.
+        """
+        chunks = [c for some in _values(joined, position, f"c{column}") for c in some]
+        values = pa.chunked_array(chunks, self._arrow_type(position, column))
+        return pc.unique(values).drop_null()
 
     # --- the algebra -------------------------------------------------------------------------
 
@@ -322,6 +323,21 @@ def used_columns(occurrences: Iterable[Occurrence]) -> Mapping[RelationName, tup
     for occurrence in occurrences:
         used.setdefault(occurrence.relation.name, set()).update(occurrence.columns)
     return {name: tuple(sorted(columns or {0})) for name, columns in used.items()}
+
+
+def _values(handle: Handle, position: int, column: str) -> Iterator[list[pa.Array]]:
+    """The chunks of a column in the stored inputs that hold a position's rows."""
+    if handle.known_empty:
+        return
+    if handle.stored is not None:
+        table = stored_rows(handle)
+        bound = bool(handle.form.bound)
+        rows = pc.struct_field(table[f"t{position}"], column) if bound else table[column]
+        yield rows.chunks
+        return
+    binding = [h for h in handle.inputs if position in h.form.bound]
+    for other in binding or [h for h in handle.inputs if not h.form.bound]:
+        yield from _values(other, position, column)
 
 
 def _view_form(definition: Definition, types: Types) -> Form:

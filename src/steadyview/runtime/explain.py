@@ -35,8 +35,8 @@ def explain(plan: Planned) -> Explanation:
         {
             "view": plan.name,
             "kind": plan.kind,
-            "level": plan.text.level,
-            "algorithm": "batched-sweep",
+            "level": plan.level,
+            "algorithm": plan.algorithm_name,
             "relations": [_relation(o) for o in occurrences],
             "lookups": [_lookup(e, occurrences) for e in plan.tree.edges],
             "join_order": [

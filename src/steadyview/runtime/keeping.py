@@ -22,6 +22,8 @@ Plan = Callable[[Relations], list[Planned | Refused]]
 Report = Callable[[], None]
 PAUSE = 0.5
 RETRY = 1.0
+TURN = 1.0
+"""Seconds for a view that is kept transaction by transaction, until the others have their turn."""
 
 
 @dataclass
@@ -115,6 +117,7 @@ class Keeping:
         everything = frozenset(self._parts.sources)
         self._maintainer.cycle(everything, building=True)
         self._maintainer.cycle(everything, building=False)
+        self._maintainer.one_by_one(everything, None)
         self._maintainer.apply(everything=True)
         self._housekeeping.now()
         if report:
@@ -134,6 +137,7 @@ class Keeping:
         self.captures.stop()
         if self._builder is not None:
             self._builder.join()
+        self._maintainer.close()
 
     def lag(self, source: str) -> float | None:
         """Seconds the capture of a source is behind; None while the source is away."""
@@ -151,7 +155,9 @@ class Keeping:
         if not self._maintainer.waiting(available, building=False):
             self._housekeeping.sometimes()
             return False
-        self._maintainer.cycle(available, building=False)
+        if self._maintainer.waiting(available, building=False, forced=False):
+            self._maintainer.cycle(available, building=False)
+        self._maintainer.one_by_one(available, TURN)
         self._measure()
         self._maintainer.apply()
         return True
@@ -183,6 +189,7 @@ class Keeping:
         if found == self._signature or (self._builder is not None and self._builder.is_alive()):
             return
         self._signature = found
+        self._maintainer.close()
         self._maintainer = self._planned()
 
     def _view_files(self) -> frozenset[tuple[str, str]]:

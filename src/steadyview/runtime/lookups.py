@@ -82,7 +82,7 @@ class Lookups:
             topic = self._topic(ask)
             values = topics.setdefault(topic, (relation, []))[1]
             if topic[1] is not None and ask.keys is not None:
-                values.append(_as(ask.keys.values, relation, topic[1]))
+                values.append(as_key(ask.keys.values, relation, topic[1]))
         reads = [self._read(topic, relation, v) for topic, (relation, v) in topics.items()]
         return [r for r in reads if r is not None]
 
@@ -123,7 +123,7 @@ class Lookups:
         return Answer(known.view, tuple(known.paths), column, logged=bool(log.paths))
 
 
-def _as(values: pa.Array, relation: RelationSchema, column: int) -> pa.Array:
+def as_key(values: pa.Array, relation: RelationSchema, column: int) -> pa.Array:
     """The values in the column's own type; those that cannot be there are left out."""
     wanted = arrow_type(relation.columns[column].type)
     if values.type == wanted:

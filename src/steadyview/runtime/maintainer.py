@@ -21,9 +21,11 @@ from steadyview.engine.analysis import reason
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
-from steadyview.errors import ColumnLost
+from steadyview.errors import ColumnLost, ViewStopped
 from steadyview.runtime.batch import Batch, Done, Work, check_data_error
 from steadyview.runtime.conventional import Conventional
+from steadyview.runtime.forced import ForcedViews
+from steadyview.runtime.kept import described, goes_on
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
@@ -48,6 +50,7 @@ class Maintainer:
         self._plans = {p.name: p for p in plans if isinstance(p, Planned)}
         self._refused = [p for p in plans if isinstance(p, Refused)]
         self._wait_for = wait_for
+        self._forced = ForcedViews(parts, wait_for)
         self.lookups = 0
         self.changes: Counter[str] = Counter()
         self.batches = 0
@@ -71,12 +74,15 @@ class Maintainer:
         if row is not None and self._continues(row, plan):
             if row.state == "stopped":
                 self._views.resume(plan.name)
+            if (row.level, row.definition) != (plan.level, described(plan)):
+                self._views.kept_by(plan.name, plan.level, described(plan))
             self._store(plan).create()
             return
         if row is not None:
             self._views.drop(plan.name)
         text = plan.text
-        spec = ViewSpec(plan.name, text.select, text.level, plan.kind, "", plan.fingerprint())
+        kept = described(plan)
+        spec = ViewSpec(plan.name, text.select, plan.level, plan.kind, kept, plan.fingerprint())
         self._views.add(spec, self._parts.catalog.commits.last_cn())
         self._store(plan).create()
 
@@ -84,7 +90,8 @@ class Maintainer:
         """Whether what is kept of the view is still its meaning, and the log reaches back to it."""
         oldest = self._parts.catalog.commits.oldest_cn()
         reached = row.cn is None or row.cn >= oldest
-        return reached and row.state != "refused" and row.fingerprint == plan.fingerprint()
+        same = row.fingerprint == plan.fingerprint() and goes_on(row, plan)
+        return reached and row.state != "refused" and same
 
     def _refuse(self, refused: Refused) -> None:
         row = self._views.find(refused.name)
@@ -96,17 +103,22 @@ class Maintainer:
             self._views.add(spec, self._parts.catalog.commits.last_cn())
         self._views.refuse(refused.name, refused.refusal.code, str(refused.refusal))
 
-    def waiting(self, available: frozenset[str], *, building: bool) -> bool:
-        """Whether some view lacks its first state (`building`), or admitted transactions."""
+    def waiting(
+        self, available: frozenset[str], *, building: bool, forced: bool = True
+    ) -> bool:
+        """Whether some view lacks its first state (`building`), or admitted transactions.
+
+        Without `forced`, only those that a batch serves count.
+        """
         last = self._parts.catalog.commits.last_cn()
         rows = self._ready(available, building=building)
-        return any(row.cn is None or row.cn < last for row in rows)
+        served = [row for row in rows if forced or not self._plans[row.name].forced]
+        return any(row.cn is None or row.cn < last for row in served)
 
     def cycle(self, available: frozenset[str], *, building: bool) -> int | None:
         """First states, or one batch over all views, where sources answer; the cn reached."""
         with spark_told(self._parts.root):
-            while ready := self._ready(available, building=building):
-                plans = [self._plans[row.name] for row in ready]
+            while plans := self._batched(available, building=building):
                 try:
                     return self._cycled(plans)
                 except ColumnLost as lost:
@@ -114,11 +126,50 @@ class Maintainer:
                     self._stop_users(plans, lost)
         return None
 
+    def _batched(self, available: frozenset[str], *, building: bool) -> list[Planned]:
+        """The views of a batch; first states are all alike."""
+        plans = [self._plans[row.name] for row in self._ready(available, building=building)]
+        return [p for p in plans if building or not p.forced]
+
+    def one_by_one(self, available: frozenset[str], seconds: float | None) -> None:
+        """The views with an algorithm of the papers: so many seconds each, or (None) to the end.
+
+        To the end is: everything that the sources had committed when this was called.
+        """
+        with spark_told(self._parts.root):
+            for row in self._ready(available, building=False):
+                plan = self._plans[row.name]
+                if plan.forced:
+                    self._keep_forced(plan, seconds)
+
+    def _keep_forced(self, plan: Planned, seconds: float | None) -> None:
+        target = self._parts.catalog.commits.last_cn()
+        try:
+            if seconds is None:
+                sources = [self._parts.sources[s] for s in sorted(plan.sources)]
+                with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
+                    target = moment.upto
+            done = self._forced.work(plan, target, seconds)
+        except ColumnLost as lost:
+            self._stop_users([plan], lost)
+        except ViewStopped:
+            self._stop_lost([plan])
+        except PySparkException as error:
+            cn = self._views.get(plan.name).cn or 0
+            self._views.stop(plan.name, reason(check_data_error(error)), cn + 1)
+        else:
+            self.lookups += done.lookups
+            self.changes[plan.name] += done.changes
+
+    def close(self) -> None:
+        """Forget the algorithms' objects: they start again from what is published."""
+        self._forced.close()
+
     def _cycled(self, plans: Sequence[Planned]) -> int | None:
         started = self._parts.clock.now_us()
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
         with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
-            self._stop_lost(plans, moment)
+            self._stop_lost(plans)
             running = {row.name for row in self._running()}
             plans = [p for p in plans if p.name in running]
             if not plans:
@@ -245,7 +296,7 @@ class Maintainer:
         )
         return 1
 
-    def _stop_lost(self, plans: Sequence[Planned], moment: Moment) -> None:
+    def _stop_lost(self, plans: Sequence[Planned]) -> None:
         """Stop the views that use a column lost after their state."""
         rows = {row.name: row for row in self._running()}
         for lost in self._parts.catalog.sources.lost_columns():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -15,6 +15,8 @@ from steadyview.changes import RelationName, RelationSchema
 from steadyview.engine.analysis import reason, type_name, typed
 from steadyview.engine.statements import Types
 from steadyview.errors import ViewRefused
+from steadyview.maintenance.algorithms import BATCHED, Kind
+from steadyview.maintenance.fitting import fitted, promised
 from steadyview.runtime.project import ViewFile
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
@@ -37,6 +39,25 @@ class Planned:
     definition: Definition | None = None
     tree: JoinTree | None = None
     refusal: ViewRefused | None = None
+    algorithm: Kind | None = None
+    """The algorithm that somebody forced; None: the default."""
+
+    @property
+    def forced(self) -> bool:
+        """Whether the view is kept by an algorithm of the papers, transaction by transaction."""
+        return self.algorithm is not None and self.algorithm.make is not None
+
+    @property
+    def algorithm_name(self) -> str:
+        """The name of the algorithm that keeps it."""
+        if self.definition is None:
+            return "recompute"
+        return BATCHED if self.algorithm is None else self.algorithm.name
+
+    @property
+    def level(self) -> str:
+        """What it is kept at: that of the file, or what the forced algorithm promises."""
+        return self.text.level if self.algorithm is None else promised(self.algorithm)
 
     @property
     def name(self) -> str:
@@ -95,6 +116,20 @@ class Refused:
     refusal: ViewRefused
 
 
+def with_algorithm(plans: Sequence[Planned | Refused], name: str) -> list[Planned | Refused]:
+    """The same plans with one algorithm for all, whatever their files say.
+
+    ViewRefused for the first view that it does not fit: what is kept of that view is left alone.
+    Recomputed views stay what they are.
+    """
+    return [
+        replace(p, algorithm=fitted(p.text, p.definition, name, forced=True))
+        if isinstance(p, Planned) and p.definition is not None
+        else p
+        for p in plans
+    ]
+
+
 def plan_views(
     spark: SparkSession,
     files: Sequence[ViewFile],
@@ -123,12 +158,21 @@ def _plan(
     try:
         definition = analyze(text, relations, unsupported, others)
         types = typed(spark, definition)
+        algorithm = text.algorithm and fitted(text, definition, text.algorithm)
     except ViewRefused as refusal:
         if text.fallback != "recompute":
             raise
         return _recomputed(spark, text, file, relations, refusal)
     used = {o.relation.name: o.relation for o in definition.occurrences}
-    return Planned(text, file.path, tuple(used.values()), types, definition, join_tree(definition))
+    return Planned(
+        text,
+        file.path,
+        tuple(used.values()),
+        types,
+        definition,
+        join_tree(definition),
+        algorithm=algorithm or None,
+    )
 
 
 def _recomputed(

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from steadyview.catalog.views import Base, ViewRow
 from steadyview.changes import arrow_type
 from steadyview.crash_points import crash_point
-from steadyview.delta import FileEntry, Table, slug
+from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table, slug
 from steadyview.engine.statements import Types, delta_columns, summary_columns
 from steadyview.views.definition import Definition
 
@@ -111,6 +111,21 @@ class ViewStore:
         if not added:
             shutil.rmtree(folder, ignore_errors=True)
             return Appended(self.delta.version(), 0)
+        return self._committed(added, upto)
+
+    def append_rows(self, changes: pa.Table, upto: int) -> Appended:
+        """The same for rows at hand, columns as in the delta, the last of them at cn `upto`."""
+        if self.delta.done(DELTA, upto) or not changes.num_rows:
+            return Appended(self.delta.version(), 0)
+        path = self.delta.unused_folder(DELTA, upto) / "part-0.parquet"
+        with _gone_on_failure(path.parent):
+            sink = ParquetSink(self.delta.path, path, _arrow(self.shape.delta), ("_cn",))
+            sink.write(changes)
+            added = sink.close()
+        crash_point("delta-written")
+        return self._committed([added], upto)
+
+    def _committed(self, added: list[AddedFile], upto: int) -> Appended:
         version = self.delta.commit(DELTA, upto, added, metadata={"cn": str(upto)})
         crash_point("delta-committed")
         return Appended(version, sum(file.rows for file in added))

@@ -1,0 +1,246 @@
+"""A view kept by an algorithm of the papers, on live databases: the same object as in a simulator.
+
+The object gets messages (`deliveries`), its asks are answered (`answering`), its installs become
+durable here. What it keeps in memory may be lost at any moment: a new object starts from the
+published state, and what was admitted after it is delivered again. So
+
+    the published state at cn c is the object's state after the messages up to c, and nothing else
+
+which is why only installs that are `whole` are published, one cn each; the change of an install
+between two of them goes with the next whole one, or when nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from steadyview.catalog import Published
+from steadyview.crash_points import crash_point
+from steadyview.engine.frames import Frames
+from steadyview.engine.spark_view_algebra import SparkViewAlgebra
+from steadyview.engine.view_handles import Handle, Storage, stored_rows
+from steadyview.maintenance.events import Action, Algorithm, Ask, Install, Read
+from steadyview.maintenance.fitting import keys_shown
+from steadyview.maintenance.positions import Positions
+from steadyview.runtime.answering import Answering
+from steadyview.runtime.deliveries import Deliveries
+from steadyview.runtime.moment import WaitFor
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned
+from steadyview.warehouse.states import States, nearest
+from steadyview.warehouse.view_store import ViewStore, quoted
+
+Installed = Callable[[pa.Table, int | None], None]
+"""Told of every install: the change, and the cn of the state after it (None: it has none)."""
+_HOLDING = ("conventional", "recompute")
+"""Beside the algorithms with keys, those that hold the view's rows themselves."""
+
+
+class ForcedView:
+    """One view, one object of its algorithm, from the view's published state on. Close it."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        plan: Planned,
+        wait_for: WaitFor,
+        installed: Installed | None = None,
+    ) -> None:
+        self.lookups = 0
+        """Query messages sent."""
+        self.changes = 0
+        """Rows added to the view delta."""
+        self._parts, self._plan = parts, plan
+        self._views = parts.catalog.views
+        self._installed = installed
+        self._store = ViewStore(parts.root, self._views.get(plan.name), plan.shape)
+        self._closing = ExitStack()
+        frames = Frames(parts.spark)
+        folder = self._closing.enter_context(parts.work_folder("batch"))
+        self._closing.callback(frames.drop)
+        self._storage = Storage(frames, folder)
+        self._algebra = self._made_algebra()
+        self._adopt()
+        self._object = self._made_object()
+        self._deliveries = Deliveries(parts, plan, self._algebra, self.cn)
+        self._answering = Answering(parts, plan, self._algebra, self._storage, wait_for)
+        self._asks: deque[Ask[Handle] | Read] = deque()
+        self._pending: list[Handle] = []
+        """Changes of installs that are not published."""
+
+    def close(self) -> None:
+        """Forget the object and what it holds."""
+        self._closing.close()
+
+    @property
+    def cn(self) -> int:
+        """Where the published view stands."""
+        return self._views.get(self._plan.name).cn or 0
+
+    def work(self, target: int, seconds: float | None = None) -> None:
+        """Until the view stands at cn `target` or later, or the time is over."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self.cn < target and (deadline is None or time.monotonic() < deadline):
+            self._step()
+            self._storage.tidy()
+
+    def _step(self) -> None:
+        """One ask, or one message; with nothing to do, everything that came is in the view."""
+        if self._asks:
+            self._answer(self._asks.popleft())
+            return
+        update = self._deliveries.next()
+        if update is None:
+            last = self._deliveries.fetch()
+            update = self._deliveries.next()
+            if update is None:
+                self._rest(last)
+                return
+        self._act(self._object.received(update))
+
+    def _answer(self, ask: Ask[Handle] | Read) -> None:
+        """Everything that the answer shows is delivered before it."""
+        self.lookups += 1
+        answer = self._answering.answer(ask)
+        self._deliveries.fetch()
+        while (update := self._deliveries.next(answer.upto)) is not None:
+            self._act(self._object.received(update))
+        self._act(self._object.answered(ask.query, answer.handles))
+
+    def _rest(self, last: int) -> None:
+        """Nothing is open: let a periodic algorithm act, or publish how far the view is."""
+        actions = self._object.ticked()
+        if actions:
+            self._act(actions)
+            return
+        self._publish([(last, self._pending)], last)
+        self._pending = []
+
+    def _act(self, actions: Sequence[Action[Handle]]) -> None:
+        """Asks wait for their turn; whole installs become durable, all of one call together."""
+        ready: list[tuple[int, list[Handle]]] = []
+        for action in actions:
+            if not isinstance(action, Install):
+                self._asks.append(action)
+                continue
+            self._pending.append(self._algebra.materialized(action.change))
+            cn = self._deliveries.cn_of(action.upto) if action.whole else None
+            if self._installed is not None:
+                self._installed(self._rows(self._pending[-1]), cn)
+            if cn is not None:
+                ready.append((cn, self._pending))
+                self._pending = []
+        if ready:
+            self._publish(ready, ready[-1][0])
+
+    def _publish(self, changes: Sequence[tuple[int, list[Handle]]], cn: int) -> None:
+        """Append the changes, each tagged with its cn, and make the view stand at `cn`."""
+        tables = [
+            table.append_column("_cn", pa.array([at] * table.num_rows, pa.int64()))
+            for at, handles in changes
+            if handles and (table := self._rows(self._net(handles))).num_rows
+        ]
+        version = self._store.delta.version()
+        if tables:
+            added = self._store.append_rows(pa.concat_tables(tables), cn)
+            version = added.version
+            self.changes += added.rows
+        self._stand_at(cn, version)
+
+    def _net(self, handles: Sequence[Handle]) -> Handle:
+        return self._algebra.materialized(self._algebra.add(handles))
+
+    def _rows(self, change: Handle) -> pa.Table:
+        return stored_rows(change)
+
+    def _stand_at(self, cn: int, version: int) -> None:
+        row = self._views.get(self._plan.name)
+        assert row.base_cn is not None
+        assert row.base_version is not None
+        if (cn, version) != (row.cn, row.delta_version):
+            self._views.publish(
+                [Published(row.name, cn, version, row.base_cn, row.base_version)]
+            )
+            crash_point("published")
+
+    def _adopt(self) -> None:
+        """An append that a crash left unpublished is published: its cn is whole."""
+        if self._store.propagated() > self.cn:
+            self._stand_at(self._store.propagated(), self._store.delta.version())
+
+    def _made_algebra(self) -> SparkViewAlgebra:
+        definition, tree = self._plan.definition, self._plan.tree
+        assert definition is not None
+        assert tree is not None
+        keys = keys_shown(definition) or ()
+        return SparkViewAlgebra(definition, tree, self._plan.types, self._storage, keys)
+
+    def _made_object(self) -> Algorithm[Handle]:
+        definition, tree, kind = self._plan.definition, self._plan.tree, self._plan.algorithm
+        assert definition is not None
+        assert tree is not None
+        assert kind is not None
+        assert kind.make is not None
+        positions = Positions.of_view(definition, tree)
+        view = self._view_rows()
+        if kind.keys or kind.name in _HOLDING:
+            self._algebra.materialized(view)
+        return kind.make(positions, self._algebra, view, keys_shown(definition) is not None)
+
+    def _view_rows(self) -> Handle:
+        """The view's rows as they are published, with their stored names."""
+        row, shape = self._views.get(self._plan.name), self._store.shape
+        assert row.cn is not None
+        base = nearest(self._views.bases(row.name), row.cn)
+        states = States(self._parts.spark, self._store)
+        version = row.delta_version or 0
+        files = [
+            *self._store.base.files(base.version),
+            *self._store.delta_files(version, base.cn, row.cn),
+        ]
+        if shape.states:
+            sql = states.states_sql(base, row.cn, version)
+        else:
+            named = ", ".join(f"{quoted(n)} AS o{i}" for i, (n, _) in enumerate(shape.visible))
+            sql = f"SELECT {named}, 1L AS _count FROM ({states.rows_sql(base, row.cn, version)})"
+        return self._algebra.view_rows(sql, sum(f.rows for f in files))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was done for a view: query messages sent, rows added to its delta."""
+
+    lookups: int
+    changes: int
+
+
+class ForcedViews:
+    """The objects at work, one per view; an object that failed is forgotten."""
+
+    def __init__(self, parts: Parts, wait_for: WaitFor) -> None:
+        self._parts, self._wait_for = parts, wait_for
+        self._running: dict[str, ForcedView] = {}
+
+    def work(self, plan: Planned, target: int, seconds: float | None) -> Work:
+        """See `ForcedView.work`."""
+        if plan.name not in self._running:
+            self._running[plan.name] = ForcedView(self._parts, plan, self._wait_for)
+        view = self._running[plan.name]
+        before = view.lookups, view.changes
+        try:
+            view.work(target, seconds)
+        except BaseException:
+            self._running.pop(plan.name).close()
+            raise
+        return Work(view.lookups - before[0], view.changes - before[1])
+
+    def close(self) -> None:
+        """Forget them all."""
+        while self._running:
+            self._running.popitem()[1].close()
