@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from steadyview.algebra import Bag
 from steadyview.checking import History, Relation, Transaction, judge
+from steadyview.errors import DefiniteError
 
 JOIN = "SELECT r1.a, r1.b, r2.c FROM r1 JOIN r2 ON r1.b = r2.b"
 
@@ -199,6 +202,19 @@ def test_complete_fails_where_rows_came_and_went_after_the_last_state():
 def test_what_needs_no_state_of_its_own():
     nothing = [insert("r1", (9, 9)), {}, {"r1": Bag()}, insert("r2", (2, 3))]
     assert verdict_of([[], [], [(1, 2, 3)], [(1, 2, 3)]], nothing, r1=[(1, 2)]).level == "complete"
+
+
+def test_a_history_without_any_state_cannot_be_judged():
+    with pytest.raises(DefiniteError, match="at least the view's initial state"):
+        verdict_of([], [])
+
+
+def test_a_state_may_owe_rows_and_is_then_the_view_over_no_vector():
+    owing = [Bag(), Bag([((1, 2, 3), -1)]), Bag()]
+    recorded = history([], [insert("r1", (1, 2))])
+    verdict = judge(History(JOIN, recorded.relations, recorded.transactions, owing))
+    assert verdict.level == "convergent"
+    assert verdict.sentence.endswith("it lacks [1, 2, 3]")
 
 
 def test_equal_rows_of_a_state_are_summed():

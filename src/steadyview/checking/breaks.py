@@ -86,7 +86,9 @@ def _strong(
     if number == 0:
         return "beginning", difference(case.views.at(case.order.nothing), state)
     before = chain[-1]
-    vector = Boxes(case, state, whole=True).near(before, also_below=True)
+    boxes = Boxes(case, state, whole=True)
+    below = next(boxes.highest(case.order.nothing, before), None)
+    vector = below or boxes.near(before, also_below=True)
     if vector is None:
         return "half", _half(case, findings["weak"].vectors[number])
     source = next(x for x, seen in enumerate(vector) if seen < before[x])

@@ -27,9 +27,10 @@ from steadyview.checking.history import History
 from steadyview.checking.strong import strong
 from steadyview.checking.verdict import Verdict
 from steadyview.checking.weak import weak
+from steadyview.errors import DefiniteError
 
 BUDGET: Final = 20_000_000
-"""How many rows the search for one level may join, vectors it looks at included."""
+"""How many rows the search for one level may join (see `budget`): seconds, not minutes."""
 
 
 Search: TypeAlias = Callable[[Case, Sequence[Vector]], Finding]
@@ -46,6 +47,8 @@ def judge(history: History, budget: int = BUDGET) -> Verdict:
 
     DefiniteError (ViewRefused among them) if the view cannot be evaluated in memory.
     """
+    if not history.states:
+        raise DefiniteError("a history has at least the view's initial state")
     case = Case(history)
     last = len(case.states) - 1
     if case.views.at(case.order.everything) != case.states[last]:

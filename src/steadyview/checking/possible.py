@@ -41,7 +41,7 @@ def possible_of(
 
     def possible(least: Joined, most: Joined, wanted: State) -> bool:
         top = visible(most)
-        if any(count > top.get(row, 0) for row, count in wanted.items()):
+        if any(not 0 < count <= top.get(row, 0) for row, count in wanted.items()):
             return False
         return all(count <= wanted.get(row, 0) for row, count in visible(least).items())
 
@@ -81,7 +81,7 @@ class _Groups:
         if self._places is None:
             return len(low) <= sum(wanted.values()) <= len(high)
         groups = {tuple([row[place] for place in self._places]): row for row in wanted}
-        if len(groups) < sum(wanted.values()) or not low.keys() <= groups.keys():
+        if len(groups) != sum(wanted.values()) or not low.keys() <= groups.keys():
             return False
         return all(
             key in high and self._fits(row, low.get(key) or self._nothing(), high[key])

@@ -27,7 +27,7 @@ from steadyview.errors import DefiniteError
 Version: TypeAlias = int
 _BEGINNING: Final[Sequence[Counted]] = [((), 1)]
 _MOST_REMEMBERED: Final = 500_000
-"""Joined rows kept for sharing before all are forgotten; a bound on memory, not on the answer."""
+"""Rows kept for the next time before all are forgotten: a bound on memory, not on the answer."""
 
 
 class PlaceRows:
@@ -35,8 +35,9 @@ class PlaceRows:
 
     def __init__(self, place: Place, history: History, commits: Sequence[int]) -> None:
         self.place = place
-        self.versions: list[int] = [0]
-        self._rows = [place.kept(history.relations[place.relation].rows)]
+        self.versions: list[Version] = [0]
+        self._rows = {0: place.kept(history.relations[place.relation].rows)}
+        self._held = 0
         self.changes: list[dict[Row, int]] = []
         self.changed_by: set[int] = set()
         for number in commits:
@@ -50,10 +51,21 @@ class PlaceRows:
 
     def rows(self, version: Version) -> Mapping[Row, int]:
         """The rows that take part, with counts above zero."""
-        rows = self._rows
-        while len(rows) <= version:
-            rows.append(self._changed(rows[-1], self.changes[len(rows) - 1]))
-        return rows[version]
+        rows = self._rows.get(version)
+        if rows is None:
+            known = max([v for v in self._rows if v < version])
+            rows = dict(self._rows[known])
+            for change in self.changes[known:version]:
+                self._apply(change, rows)
+            self._remember(version, rows)
+        return rows
+
+    def _remember(self, version: Version, rows: dict[Row, int]) -> None:
+        self._held += len(rows)
+        if self._held > _MOST_REMEMBERED:
+            self._held, self._rows = len(rows), {0: self._rows[0]}
+            self._indexes.clear()
+        self._rows[version] = rows
 
     def index(self, version: Version) -> Index:
         """The same, by what they are joined on."""
@@ -75,8 +87,7 @@ class PlaceRows:
                     fewest[row] = now
         return {row: count for row, count in fewest.items() if count}, most
 
-    def _changed(self, rows: dict[Row, int], change: Mapping[Row, int]) -> dict[Row, int]:
-        rows = dict(rows)
+    def _apply(self, change: Mapping[Row, int], rows: dict[Row, int]) -> None:
         for row, count in change.items():
             after = rows.get(row, 0) + count
             if after > 0:
@@ -85,7 +96,6 @@ class PlaceRows:
                 del rows[row]
             else:
                 raise DefiniteError(f'"{self.place.relation}" loses a row that it does not hold')
-        return rows
 
 
 class ViewStates:
@@ -104,7 +114,7 @@ class ViewStates:
         self.budget = budget
         self._sources = len(commits)
         self.places: list[PlaceRows] = []
-        self._versions: list[tuple[list[int], int]] = []
+        self._versions: list[tuple[list[Version], int]] = []
         loud: set[int] = set()
         for place in view.places:
             source = source_of[place.relation]
@@ -119,7 +129,7 @@ class ViewStates:
 
     def at(self, vector: Vector) -> State:
         """What a reader of the view over this source state sees."""
-        versions = tuple([versions[vector[source]] for versions, source in self._versions])
+        versions = tuple(self.versions(vector))
         state = self._states.get(versions)
         if state is None:
             state = self._states[versions] = self.view.visible(self._join(versions))
