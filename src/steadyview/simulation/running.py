@@ -16,7 +16,7 @@ from steadyview.maintenance.algorithms import Kind
 from steadyview.maintenance.bag_view_algebra import Handle
 from steadyview.maintenance.events import Change, Install, Update
 from steadyview.simulation.batches import Swept
-from steadyview.simulation.schedules import Schedule, Situation
+from steadyview.simulation.schedules import TICK_CHOICE, Schedule, Situation
 from steadyview.simulation.sources import (
     CRASH,
     DELIVER,
@@ -89,6 +89,7 @@ class Run:
                 self._happens(choice)
             if not self._ticks():
                 break
+            choices.append(TICK_CHOICE)
         self._warehouse.close()
         self.trace.swept = self._warehouse.swept
         return self.trace

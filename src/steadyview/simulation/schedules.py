@@ -28,7 +28,7 @@ from steadyview.simulation.sources import (
     Source,
 )
 
-_TICK, _CRASH = Choice(TICK), Choice(CRASH)
+TICK_CHOICE, CRASH_CHOICE = Choice(TICK), Choice(CRASH)
 
 
 @dataclass
@@ -112,9 +112,9 @@ class Dice:
         if not choices:
             return None
         if now.is_periodic:
-            choices.append((choices[-1][0] + self._manners.tick, _TICK))
+            choices.append((choices[-1][0] + self._manners.tick, TICK_CHOICE))
         if now.crashes and self._manners.crash:
-            choices.append((choices[-1][0] + self._manners.crash, _CRASH))
+            choices.append((choices[-1][0] + self._manners.crash, CRASH_CHOICE))
         point = self._random.random() * choices[-1][0]
         for upto, choice in choices:
             if point < upto:

@@ -16,13 +16,15 @@ from steadyview.simulation.measuring import Mapped
 
 @contextmanager
 def workers(jobs: int) -> Iterator[Mapped]:
-    """For `measured(..., mapped=...)`. With one job nothing is started."""
+    """For `measured(..., mapped=...)`; in the main thread. With one job nothing is started."""
     if jobs == 1:
         yield map
         return
-    with multiprocessing.get_context("spawn").Pool(jobs, _deaf_to_interrupts) as pool:
+    # who is started while Ctrl-C is ignored ignores it, from its first moment on
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        pool = multiprocessing.get_context("spawn").Pool(jobs)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with pool:
         yield pool.imap
-
-
-def _deaf_to_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -18,7 +18,7 @@ from steadyview.simulation.blueprints import Blueprint, Site, site
 
 SCENARIOS = ("single", "source-local", "global")
 _KEYS = (1, 2, 3)
-_VALUES = (1, 1, 1, 1, 2, 2, 3, None)
+_VALUES = (1, 1, 1, 1, 1, 1, 2, 2, 3, None)
 _SIDES = len(_VALUES)
 _COPIED = 0.2
 """How many new rows, where no key forbids it, are copies of one that is there."""
