@@ -99,3 +99,7 @@ def test_nested_sweep_is_forced_to_end(n: int, most: int) -> None:
     assert found.installs_meanwhile >= 100 // most - 2
     assert found.depth <= most
     assert found.lookups <= (n - 1) * 100
+
+
+def test_the_recursion_of_nested_sweep_is_not_that_of_python() -> None:
+    assert alternating("nested-sweep", 3, 1_500).depth == 1_500

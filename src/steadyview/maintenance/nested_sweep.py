@@ -22,7 +22,8 @@ Not promised, without `most`: an end, while two sources keep interfering with ea
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from steadyview.maintenance.events import Action, Algorithm, Ask, Install, Part, Update
 from steadyview.maintenance.net_effect import at_positions, net_rows
@@ -30,6 +31,15 @@ from steadyview.maintenance.positions import Positions
 from steadyview.maintenance.view_algebra import ViewAlgebra
 
 H = TypeVar("H")
+
+
+@dataclass(eq=False)
+class ViewChange(Generic[H]):
+    """One level of the recursion: joined rows that bind `bound`, on the way to all of `within`."""
+
+    known: H
+    bound: frozenset[int]
+    within: frozenset[int]
 
 
 class NestedSweep(Algorithm[H]):
@@ -68,7 +78,7 @@ class NestedSweep(Algorithm[H]):
         number, position, rows = self.UpdateMessageQueue.pop(0)
         self._absorbed, self._horizon = set(), None
         self._absorb(number)
-        self._running = self._view_change(rows, position, self.positions.all, 1)
+        self._running = self._view_change(rows, position)
         return self._resumed(None)
 
     def _resumed(self, answer: H | None) -> Sequence[Action[H]]:
@@ -84,27 +94,43 @@ class NestedSweep(Algorithm[H]):
         source = self.positions.relations[position].source
         return [Ask(self._query, source, (Part(known, ((position, None),)),))]
 
-    def _view_change(
-        self, rows: H, start: int, within: frozenset[int], depth: int
-    ) -> Generator[tuple[H, int], H, H]:
-        """Yields lookups (known rows, position), is sent the answers, returns the joined change."""
-        self.depth = max(self.depth, depth)
-        known, bound = self.algebra.seed(start, rows), frozenset({start})
-        while (position := self.positions.next(bound, within)) is not None:
-            temp_view = known
-            known = yield known, position
-            bound |= {position}
-            queued = self._queued(position)
-            if queued is None:
+    def _view_change(self, rows: H, start: int) -> Generator[tuple[H, int], H, H]:
+        """Yields lookups (known rows, position), is sent the answers, returns the joined change.
+
+        The recursion has a stack of its own: how deep it goes is up to the sources.
+        """
+        stack = [self._begun(rows, start, self.positions.all)]
+        while True:
+            self.depth = max(self.depth, len(stack))
+            view_change = stack[-1]
+            position = self.positions.next(view_change.bound, view_change.within)
+            if position is not None:
+                answer = yield view_change.known, position
+                absorbed = self._answered(view_change, position, answer)
+                if absorbed is not None:
+                    stack.append(self._begun(absorbed, position, view_change.bound))
                 continue
-            error = self.algebra.join(temp_view, position, queued)
-            known = self.algebra.add([known, self.algebra.negate(error)])
-            absorbed = self._absorbed_of(position)
-            if absorbed is not None:
-                missing = yield from self._view_change(absorbed, position, bound, depth + 1)
-                known = self.algebra.add([known, missing])
-            known = self.algebra.materialized(known)
-        return known
+            stack.pop()
+            if not stack:
+                return view_change.known
+            stack[-1].known = self._sum(stack[-1].known, view_change.known)
+
+    def _begun(self, rows: H, start: int, within: frozenset[int]) -> ViewChange[H]:
+        return ViewChange(self.algebra.seed(start, rows), frozenset({start}), within)
+
+    def _answered(self, view_change: ViewChange[H], position: int, answer: H) -> H | None:
+        """Correct the answer for what is queued of the position; of that, what is absorbed now."""
+        temp_view, view_change.known = view_change.known, answer
+        view_change.bound |= {position}
+        queued = self._queued(position)
+        if queued is None:
+            return None
+        error = self.algebra.join(temp_view, position, queued)
+        view_change.known = self._sum(answer, self.algebra.negate(error))
+        return self._absorbed_of(position)
+
+    def _sum(self, one: H, other: H) -> H:
+        return self.algebra.materialized(self.algebra.add([one, other]))
 
     def _queued(self, position: int) -> H | None:
         """Everything queued of a position, merged."""
