@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
+from math import prod
 
 import pytest
 
@@ -18,6 +20,7 @@ from steadyview.checking import (
     boxes,
     judge,
 )
+from steadyview.checking.commit_order import reaches
 from tests.checking.brute_force import BruteForce
 from tests.checking.small_histories import COUNTING, VIEWS, SmallHistory
 
@@ -46,18 +49,46 @@ def test_oracle_also_where_very_different_vectors_look_alike(seeds):
         check_witness(small, verdict)
 
 
+def sized(sizes, counts):
+    """COUNT(*) over the product of relations, each alone at its source, of these sizes."""
+    relations = {
+        name: Relation(name, ("a",), Bag([((0,), numbers[0])])) for name, numbers in sizes.items()
+    }
+    transactions = [
+        Transaction(f"{name}.{i}", {name: Bag([((0,), new - old)])})
+        for name, numbers in sizes.items()
+        for i, (old, new) in enumerate(pairwise(numbers))
+    ]
+    view = f"SELECT COUNT(*) AS n FROM {', '.join(sizes)}"
+    return History(view, relations, transactions, [Bag.of([(n,)]) for n in counts])
+
+
+def test_oracle_a_chain_is_found_if_there_is_one_however_many_lead_nowhere():
+    choose, levels = random.Random(5), Counter()
+    for _ in range(1500):
+        # Five different sizes, so that every transaction changes something.
+        sizes = {f"r{i}": choose.sample(range(1, 8), 5) for i in range(3)}
+        vectors = list(product(range(5), repeat=3))
+        count = {v: prod(s[k] for s, k in zip(sizes.values(), v, strict=True)) for v in vectors}
+        middle = [count[choose.choice(vectors)] for _ in range(choose.randint(2, 4))]
+        counts = [count[0, 0, 0], *middle, count[4, 4, 4]]
+        reached = {(0, 0, 0)}
+        for n in counts[1:-1]:
+            reached = {
+                v for v in vectors if count[v] == n and any(reaches(v, u) for u in reached)
+            }
+        verdict = judge(sized(sizes, counts))
+        levels[verdict.level] += 1
+        assert (verdict.holds("strong") == HOLDS) == bool(reached)
+        chain = [tuple(entry["vector"].values()) for entry in verdict.witness["chain"]]
+        assert [count[v] for v in chain] == counts
+        assert verdict.level == "weak" or all(reaches(v, u) for u, v in pairwise(chain))
+    assert min(levels["weak"], levels["strong"]) > 300
+
+
 def test_a_chain_is_made_anew_where_the_first_that_offered_itself_leads_nowhere():
-    sizes = {"r0": ("x", [2, 5, 3, 6]), "r1": ("y", [2, 3])}
-    relations, transactions = {}, []
-    for name, (source, numbers) in sizes.items():
-        relations[name] = Relation(source, ("a",), Bag([((0,), numbers[0])]))
-        transactions += [
-            Transaction(f"{name}.{i}", {name: Bag([((0,), new - old)])})
-            for i, (old, new) in enumerate(pairwise(numbers))
-        ]
-    states = [Bag.of([(n,)]) for n in (4, 6, 12, 18)]
-    # 6 is 2 x 3 after one commit of y, or 3 x 2 after two of x; but 12 is 6 x 2 only.
-    verdict = judge(History("SELECT COUNT(*) AS n FROM r0, r1", relations, transactions, states))
+    # 6 is 2 x 3 after one commit of r1, or 3 x 2 after two of r0; but 12 is 6 x 2 only.
+    verdict = judge(sized({"r0": [2, 5, 3, 6], "r1": [2, 3]}, [4, 6, 12, 18]))
     assert verdict.level == "strong"
     vectors = [tuple(entry["vector"].values()) for entry in verdict.witness["chain"]]
     assert vectors == [(0, 0), (2, 0), (3, 0), (3, 1)]
