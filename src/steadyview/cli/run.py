@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,10 +15,19 @@ from steadyview.cli.stopping import run_until_signalled
 from steadyview.cli.tables import print_json
 
 
-def command(
+def command(  # noqa: PLR0913 - the options of a command
     once: Annotated[
         bool, typer.Option("--once", help="Process all that is committed by now, then exit.")
     ] = False,
+    algorithm: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Keep every view by this algorithm.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what a view shows, for judging.")
+    ] = None,
+    view: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The view to record, where there are more.")
+    ] = None,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -32,17 +42,23 @@ def command(
         steadyview run
 
         steadyview run --once --json
+
+        steadyview run --algorithm sweep --record history.json
     """
     with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        recordings = [] if record is None else [warehouse.recording(view)]
+        chosen = {"algorithm": algorithm, "recordings": recordings}
         if once:
-            _run_once(warehouse, as_json=json)
+            _run_once(warehouse, chosen, as_json=json)
         else:
-            _run_until_stopped(warehouse, as_json=json)
+            _run_until_stopped(warehouse, chosen, as_json=json)
+        for recording in recordings:
+            record.write_text(warehouse.recorded(recording).to_json(), encoding="utf-8")
 
 
-def _run_once(warehouse: Any, *, as_json: bool) -> None:
+def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
     with progress_display() as progress:
-        summary = warehouse.run_once(progress)
+        summary = warehouse.run_once(progress, **chosen)
     if as_json:
         print_json(summary.to_dict())
         return
@@ -64,6 +80,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _run_until_stopped(warehouse: Any, *, as_json: bool) -> None:
+def _run_until_stopped(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
     with json_lines() if as_json else progress_display() as progress:
-        run_until_signalled(lambda stop: warehouse.run(stop, progress))
+        run_until_signalled(lambda stop: warehouse.run(stop, progress, **chosen))
+

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -33,11 +33,10 @@ from steadyview.runtime.deliveries import Deliveries
 from steadyview.runtime.moment import WaitFor
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
+from steadyview.runtime.recording import Recording
 from steadyview.warehouse.states import States, nearest
 from steadyview.warehouse.view_store import ViewStore, quoted
 
-Installed = Callable[[pa.Table, int | None], None]
-"""Told of every install: the change, and the cn of the state after it (None: it has none)."""
 _HOLDING = ("conventional", "recompute")
 """Beside the algorithms with keys, those that hold the view's rows themselves."""
 
@@ -50,7 +49,7 @@ class ForcedView:
         parts: Parts,
         plan: Planned,
         wait_for: WaitFor,
-        installed: Installed | None = None,
+        recording: Recording | None = None,
     ) -> None:
         self.lookups = 0
         """Query messages sent."""
@@ -58,7 +57,7 @@ class ForcedView:
         """Rows added to the view delta."""
         self._parts, self._plan = parts, plan
         self._views = parts.catalog.views
-        self._installed = installed
+        self._recording = recording
         self._store = ViewStore(parts.root, self._views.get(plan.name), plan.shape)
         self._closing = ExitStack()
         frames = Frames(parts.spark)
@@ -73,6 +72,9 @@ class ForcedView:
         self._asks: deque[Ask[Handle] | Read] = deque()
         self._pending: list[Handle] = []
         """Changes of installs that are not published."""
+        if recording is not None:
+            recording.by_installs = True
+            recording.begins(self.cn)
 
     def close(self) -> None:
         """Forget the object and what it holds."""
@@ -107,6 +109,8 @@ class ForcedView:
     def _answer(self, ask: Ask[Handle] | Read) -> None:
         """Everything that the answer shows is delivered before it."""
         self.lookups += 1
+        if self._recording is not None:
+            self._recording.lookups += 1
         answer = self._answering.answer(ask)
         self._deliveries.fetch()
         while (update := self._deliveries.next(answer.upto)) is not None:
@@ -130,11 +134,10 @@ class ForcedView:
                 self._asks.append(action)
                 continue
             self._pending.append(self._algebra.materialized(action.change))
-            cn = self._deliveries.cn_of(action.upto) if action.whole else None
-            if self._installed is not None:
-                self._installed(self._rows(self._pending[-1]), cn)
-            if cn is not None:
-                ready.append((cn, self._pending))
+            if self._recording is not None:
+                self._recording.installed(stored_rows(self._pending[-1]))
+            if action.whole:
+                ready.append((self._deliveries.cn_of(action.upto), self._pending))
                 self._pending = []
         if ready:
             self._publish(ready, ready[-1][0])
@@ -144,7 +147,7 @@ class ForcedView:
         tables = [
             table.append_column("_cn", pa.array([at] * table.num_rows, pa.int64()))
             for at, handles in changes
-            if handles and (table := self._rows(self._net(handles))).num_rows
+            if handles and (table := stored_rows(self._net(handles))).num_rows
         ]
         version = self._store.delta.version()
         if tables:
@@ -156,9 +159,6 @@ class ForcedView:
     def _net(self, handles: Sequence[Handle]) -> Handle:
         return self._algebra.materialized(self._algebra.add(handles))
 
-    def _rows(self, change: Handle) -> pa.Table:
-        return stored_rows(change)
-
     def _stand_at(self, cn: int, version: int) -> None:
         row = self._views.get(self._plan.name)
         assert row.base_cn is not None
@@ -168,6 +168,8 @@ class ForcedView:
                 [Published(row.name, cn, version, row.base_cn, row.base_version)]
             )
             crash_point("published")
+        if self._recording is not None:
+            self._recording.published(cn)
 
     def _adopt(self) -> None:
         """An append that a crash left unpublished is published: its cn is whole."""
@@ -223,14 +225,17 @@ class Work:
 class ForcedViews:
     """The objects at work, one per view; an object that failed is forgotten."""
 
-    def __init__(self, parts: Parts, wait_for: WaitFor) -> None:
-        self._parts, self._wait_for = parts, wait_for
+    def __init__(
+        self, parts: Parts, wait_for: WaitFor, recordings: Mapping[str, Recording]
+    ) -> None:
+        self._parts, self._wait_for, self._recordings = parts, wait_for, recordings
         self._running: dict[str, ForcedView] = {}
 
     def work(self, plan: Planned, target: int, seconds: float | None) -> Work:
         """See `ForcedView.work`."""
         if plan.name not in self._running:
-            self._running[plan.name] = ForcedView(self._parts, plan, self._wait_for)
+            recording = self._recordings.get(plan.name)
+            self._running[plan.name] = ForcedView(self._parts, plan, self._wait_for, recording)
         view = self._running[plan.name]
         before = view.lookups, view.changes
         try:

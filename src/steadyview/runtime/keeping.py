@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from steadyview.engine.session import ended
@@ -15,6 +15,7 @@ from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
+from steadyview.runtime.recording import Recording
 from steadyview.runtime.schemas import Relations, present_sources
 from steadyview.runtime.status import RunSummary
 
@@ -45,8 +46,10 @@ class Keeping:
         shadow: Conventional | None = None,
         *,
         patient: bool = False,
+        recordings: Sequence[Recording] = (),
     ) -> None:
         """`patient`: a source that does not answer now, but did before, may come later."""
+        self._recordings = {r.view: r for r in recordings}
         self.error: SteadyviewError | None = None
         self._shadow = shadow
         self._parts = parts
@@ -70,9 +73,17 @@ class Keeping:
 
     def _planned(self) -> Maintainer:
         maintainer = Maintainer(
-            self._parts, self._plan(self._relations), self.captures.wait_for, self._shadow
+            self._parts,
+            self._plan(self._relations),
+            self.captures.wait_for,
+            self._shadow,
+            self._recordings,
         )
         maintainer.reconcile()
+        for name, recording in self._recordings.items():
+            row = self._parts.catalog.views.find(name)
+            if row is not None and row.cn is not None:
+                recording.begins(row.cn)
         return maintainer
 
     def run(self, stop: threading.Event, report: Report | None) -> None:

@@ -30,6 +30,7 @@ from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_mome
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.recompute import recomputed
+from steadyview.runtime.recording import Recording
 from steadyview.warehouse.apply import Applier, due
 from steadyview.warehouse.view_store import ViewStore
 
@@ -43,6 +44,7 @@ class Maintainer:
         plans: Sequence[Planned | Refused],
         wait_for: WaitFor,
         shadow: Conventional | None = None,
+        recordings: Mapping[str, Recording] | None = None,
     ) -> None:
         self._shadow = shadow
         self._parts = parts
@@ -50,7 +52,8 @@ class Maintainer:
         self._plans = {p.name: p for p in plans if isinstance(p, Planned)}
         self._refused = [p for p in plans if isinstance(p, Refused)]
         self._wait_for = wait_for
-        self._forced = ForcedViews(parts, wait_for)
+        self._recordings = recordings or {}
+        self._forced = ForcedViews(parts, wait_for, self._recordings)
         self.lookups = 0
         self.changes: Counter[str] = Counter()
         self.batches = 0
@@ -203,6 +206,9 @@ class Maintainer:
         self._parts.catalog.batches.record(record)
         self.batches += 1
         self.lookups += record.lookups
+        for work in incremental:
+            if work.after is not None and work.plan.name in self._recordings:
+                self._recordings[work.plan.name].lookups += record.lookups
         return moment.upto
 
     @contextmanager

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from steadyview.catalog import Base, Catalog, ViewRow
 from steadyview.engine.analysis import reason
 from steadyview.errors import ConfigError, OutsideRetention
+from steadyview.runtime.kept import algorithm_of, has_every_state
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.status import from_us
@@ -75,6 +76,8 @@ def rows_at(parts: Parts, spark: SparkSession, plan: Planned, row: ViewRow, cn: 
     bases = parts.catalog.views.bases(plan.name)
     if row.kind == "recomputed":
         _check_recomputed(parts, plan, bases, cn)
+    elif not has_every_state(row):
+        _check_installed(parts, plan, row, cn)
     store = ViewStore(parts.root, row, plan.shape)
     return States(spark, store).visible(row, bases, cn)
 
@@ -166,6 +169,19 @@ def _check_recomputed(parts: Parts, plan: Planned, bases: list[Base], cn: int) -
         raise OutsideRetention(
             f'view "{plan.name}" is recomputed and has no state at cn {cn}',
             detail=f"its newest states are at cn {known}",
+        )
+
+
+def _check_installed(parts: Parts, plan: Planned, row: ViewRow, cn: int) -> None:
+    """Such a view has the states that were installed, each until its sources change again."""
+    check_readable(row, cn)
+    known = {row.start_cn, row.cn, *ViewStore(parts.root, row, plan.shape).changed_at(row)}
+    last = max((c for c in known if c is not None and c <= cn), default=row.oldest_cn)
+    if any(run.source in plan.sources for run in parts.catalog.commits.runs(last + 1, cn)):
+        raise OutsideRetention(
+            f'view "{plan.name}" has no state at cn {cn}',
+            detail=f"it is kept by {algorithm_of(row)}, which installed one at cn {last}",
+            hint="views kept at level complete can be read at every cn",
         )
 
 

@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import Catalog, Lease, holder
+from steadyview.checking import History
+from steadyview.engine.failures import spark_told
 from steadyview.engine.session import beside, open_session
 from steadyview.errors import ConfigError, SteadyviewError, TransientError, WarehouseHeld
 from steadyview.query.verify import Verdict
@@ -31,11 +33,12 @@ from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.conventional import Conventional, Deviation
 from steadyview.runtime.explain import Explanation, explain
 from steadyview.runtime.holding import this_process
-from steadyview.runtime.keeping import RETRY, Keeping, Report
+from steadyview.runtime.keeping import RETRY, Keeping, Plan, Report
 from steadyview.runtime.moment import WaitFor
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned, Refused, plan_views
+from steadyview.runtime.planning import Planned, Refused, plan_views, with_algorithm
 from steadyview.runtime.project import load_project
+from steadyview.runtime.recording import Recording, recorded
 from steadyview.runtime.schemas import Relations, known_relations, present_relations
 from steadyview.runtime.serving import Answer, Commit
 from steadyview.runtime.status import RunSummary, Status, source_status, time_of, view_status
@@ -176,26 +179,39 @@ class Warehouse:
         stop: threading.Event,
         progress: Progress | None = None,
         shadow: Conventional | None = None,
+        *,
+        algorithm: str | None = None,
+        recordings: Sequence[Recording] = (),
     ) -> None:
         """Capture and maintain until `stop` is set.
 
         `shadow` records beside what maintenance without compensation would have made of it.
+        `algorithm` keeps every view during this run, whatever its file says; ViewRefused if it does
+        not fit one. `recordings` are told what their views show; see `recorded`.
         """
         report = (lambda: progress(self.status())) if progress else None
+        make = partial(
+            Keeping,
+            self._parts,
+            self._planning(algorithm),
+            shadow,
+            patient=True,
+            recordings=recordings,
+        )
         with self._lease("run"):
-            keeping = self._awaited(stop, report, shadow)
+            keeping = self._awaited(stop, report, make)
             if keeping is not None:
                 with self._kept(keeping):
                     keeping.run(stop, report)
 
     def _awaited(
-        self, stop: threading.Event, report: Report | None, shadow: Conventional | None
+        self, stop: threading.Event, report: Report | None, make: Callable[[], Keeping]
     ) -> Keeping | None:
         """The keeping, once everything it needs at its start answers; None if `stop` came first."""
         try:
             while not stop.is_set():
                 try:
-                    return Keeping(self._parts, self._plans, shadow, patient=True)
+                    return make()
                 except TransientError as error:
                     self._waiting = error
                 if report:
@@ -205,10 +221,45 @@ class Warehouse:
         finally:
             self._waiting = None
 
-    def run_once(self, progress: Progress | None = None) -> RunSummary:
-        """Process everything committed at any source before this call; then return."""
-        with self._lease("run --once"), self._kept(Keeping(self._parts, self._plans)) as keeping:
-            return keeping.once((lambda: progress(self.status())) if progress else None)
+    def run_once(
+        self,
+        progress: Progress | None = None,
+        *,
+        algorithm: str | None = None,
+        recordings: Sequence[Recording] = (),
+    ) -> RunSummary:
+        """Process everything committed at any source before this call; then return.
+
+        `algorithm` and `recordings` as for `run`.
+        """
+        with self._lease("run --once"):
+            plan = self._planning(algorithm)
+            with self._kept(Keeping(self._parts, plan, recordings=recordings)) as keeping:
+                return keeping.once((lambda: progress(self.status())) if progress else None)
+
+    def _planning(self, algorithm: str | None) -> Plan:
+        """How a run plans its views."""
+        if algorithm is None:
+            return self._plans
+        return lambda relations: with_algorithm(self._plans(relations), algorithm)
+
+    def recording(self, view: str | None = None) -> Recording:
+        """A recording of the view of that name, or of the project's only one, for a run."""
+        names = [file.name for file in load_project(self.project.root).views]
+        if view is None and len(names) != 1:
+            raise ConfigError(
+                f"one view can be recorded, and the project has {len(names)}",
+                detail=f"views: {', '.join(sorted(names)) or 'none'}",
+                hint="say which: --record FILE --view NAME",
+            )
+        plan = self._plan(names[0] if view is None else view)
+        return Recording(plan.name)
+
+    def recorded(self, recording: Recording) -> History:
+        """What was recorded, as a history that `steadyview check-history` judges."""
+        plan = self._plan(recording.view)
+        with self._following() as wait_for, spark_told(self.project.warehouse):
+            return recorded(self._parts, plan, recording, wait_for)
 
     def _lease(self, command: str) -> Lease:
         # the catalog's folder must be there before its lease can be taken

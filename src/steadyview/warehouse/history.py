@@ -40,7 +40,7 @@ def changes(
         return []
     if store.shape.states:
         first = states.states_sql(nearest(bases, start), start, row.delta_version or 0)
-        sql = _aggregate_changes(spark, store, delta, first)
+        sql = _aggregate_changes(Frames(spark), store, delta, first)
     else:
         sql = (
             "SELECT _cn, SUM(IF(_count > 0, _count, 0)) AS added, "
@@ -52,14 +52,27 @@ def changes(
     return [Changed(r["_cn"], r["added"], r["removed"]) for r in found.to_pylist()]
 
 
-def _aggregate_changes(spark: SparkSession, store: ViewStore, delta: str, first: str) -> str:
+def _aggregate_changes(frames: Frames, store: ViewStore, delta: str, first: str) -> str:
+    steps = visible_steps(frames, store, delta, first)
+    return (
+        "SELECT _cn, SUM(IF(_row IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS added, "
+        "SUM(IF(_before IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS removed "
+        f"FROM ({steps}) WHERE _cn > 0 GROUP BY _cn"
+    )
+
+
+def visible_steps(frames: Frames, store: ViewStore, delta: str, first: str) -> str:
+    """Per group and cn of a summary delta, the visible row `_row` and the one `_before`.
+
+    `delta` is a FROM item, `first` a query of the states before it, which come as cn 0.
+    """
     shape = store.shape
     assert shape.definition is not None
     types = dict(shape.states)
     keys = [n for n in types if n.startswith("_g")]
     sums = [n for n in types if not n.startswith("_g")]
     every = ", ".join(keys + sums)
-    start = Frames(spark).query("start", first)
+    start = frames.query("start", first)
     by = ", ".join(keys) or "1"
     running = ", ".join(f"CAST(SUM({n}) OVER w AS {types[n]}) AS {n}" for n in sums)
     listed = "".join(f"{k}, " for k in keys)
@@ -70,9 +83,4 @@ def _aggregate_changes(spark: SparkSession, store: ViewStore, delta: str, first:
     )
     rows = visible_struct(shape.definition, shape.types, f"({states})")
     before = f"LAG(_row) OVER (PARTITION BY {by} ORDER BY _cn) AS _before"
-    steps = f"SELECT _cn, _row, {before} FROM ({rows})"
-    return (
-        "SELECT _cn, SUM(IF(_row IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS added, "
-        "SUM(IF(_before IS NOT NULL AND NOT _row <=> _before, 1L, 0L)) AS removed "
-        f"FROM ({steps}) WHERE _cn > 0 GROUP BY _cn"
-    )
+    return f"SELECT _cn, _row, {before} FROM ({rows})"

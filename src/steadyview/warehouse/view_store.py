@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from steadyview.catalog.views import Base, ViewRow
@@ -145,6 +146,11 @@ class ViewStore:
     def newest_base(self) -> Base:
         """The base that the table itself knows: after a crash it may be ahead of the catalog's."""
         return Base(self.base.app_version(BASE), self.base.version())
+
+    def changed_at(self, row: ViewRow) -> set[int]:
+        """The cns at which the published view delta changed the view; for small deltas."""
+        files = self.delta.files(row.delta_version)
+        return {cn for f in files for cn in pq.read_table(f.path, columns=["_cn"])[0].to_pylist()}
 
     def delta_files(self, version: int, after: int, upto: int) -> list[FileEntry]:
         """The files of a published version that may hold changes of (after, upto]."""

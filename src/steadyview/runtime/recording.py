@@ -1,0 +1,267 @@
+"""What a view showed during a run, written down so that its consistency can be judged.
+
+    relations      their rows at the cn where the recording starts: the sources as they are at the
+                   end of the run, taken back by the update log (as for `verify`)
+    transactions   everything admitted from there to the cn where the view stands at the end
+    states         of a view kept at every cn: one per cn that changed it. Of a view kept by an
+                   algorithm of the papers: one per install, also those that are never published
+
+For views small enough to be judged in memory. Only the columns that the view uses are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from steadyview.algebra import Bag, Row
+from steadyview.changes import RelationSchema
+from steadyview.changes.types import COUNT, SEQ
+from steadyview.checking import History, Relation, Transaction
+from steadyview.engine.frames import Frames
+from steadyview.errors import ConfigError
+from steadyview.query.as_of import Reflection, RelationsAsOf
+from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned
+from steadyview.warehouse.history import visible_steps
+from steadyview.warehouse.states import States, nearest
+from steadyview.warehouse.view_store import ViewStore, ddl
+
+ROWS = 10_000
+TRANSACTIONS = 5_000
+_VALUES = (int, Decimal, str, bool, type(None))
+
+
+class Recording:
+    """The installs of one view while a run, or several, work on it."""
+
+    def __init__(self, view: str) -> None:
+        self.view = view
+        self.start: int | None = None
+        """The cn of the first state; None: that of the view's first state ever."""
+        self.lookups = 0
+        """Query messages sent for it; those of a batch are shared with other views."""
+        self.by_installs = False
+        """Whether an algorithm of the papers kept it, whose states are its installs."""
+        self.installs: list[pa.Table] = []
+        self.published_at: int | None = None
+        self._kept = 0
+
+    def begins(self, cn: int) -> None:
+        """The view stands at cn; what an algorithm before did beyond that is forgotten."""
+        self.start = cn if self.start is None else self.start
+        del self.installs[self._kept :]
+
+    def installed(self, change: pa.Table) -> None:
+        """The view's algorithm changed it."""
+        if len(self.installs) >= TRANSACTIONS:
+            raise _too_large(self.view, f"more than {TRANSACTIONS} states")
+        self.installs.append(change)
+
+    def published(self, cn: int) -> None:
+        """Readers see the view after all installs so far."""
+        self.published_at, self._kept = cn, len(self.installs)
+
+    @property
+    def states(self) -> Sequence[pa.Table]:
+        """The installs up to the last published state."""
+        return self.installs[: self._kept]
+
+
+def recorded(parts: Parts, plan: Planned, recording: Recording, wait_for: WaitFor) -> History:
+    """The history from the recording's start to where the view stands; ConfigError if too large."""
+    if plan.definition is None:
+        raise ConfigError(
+            f'view "{plan.name}" is recomputed as a whole, and cannot be recorded',
+            hint="force an algorithm that fits it, or record another view",
+        )
+    row = parts.catalog.views.get(plan.name)
+    start = row.start_cn if recording.start is None else recording.start
+    upto = row.cn if row.cn is not None else start
+    if upto - start > TRANSACTIONS:
+        raise _too_large(plan.name, f"{upto - start} transactions, of at most {TRANSACTIONS}")
+    frames = Frames(parts.spark)
+    sources = [parts.sources[s] for s in sorted(plan.sources)]
+    try:
+        with (
+            parts.work_folder("record") as folder,
+            open_moment(sources, wait_for, parts.catalog) as moment,
+        ):
+            as_of = RelationsAsOf(frames, folder, parts.log, start)
+            relations = _relations(parts, plan, moment, start, as_of)
+            states = _States(parts, plan, frames, folder)
+            installs = recording.states if recording.by_installs else None
+            shown = states.all(start, upto, installs)
+    finally:
+        frames.drop()
+    return History(plan.text.select, relations, _transactions(parts, plan, start, upto), shown)
+
+
+def _relations(
+    parts: Parts, plan: Planned, moment: Moment, cn: int, as_of: RelationsAsOf
+) -> dict[str, Relation]:
+    found = {}
+    for relation in plan.relations:
+        source = relation.name.source
+        admitted = admitted_since(source, moment, cn, parts.catalog, parts.log)
+        name = as_of.view(
+            relation,
+            _columns(plan, relation),
+            moment.snapshots[source],
+            Reflection(admitted.first, admitted.cn, admitted.reflected),
+        )
+        rows = parts.spark.sql(f"SELECT * FROM {name} LIMIT {ROWS + 1}").toArrow()
+        if rows.num_rows > ROWS:
+            raise _too_large(plan.name, f'"{relation.name}" has more than {ROWS} rows')
+        names = tuple(relation.columns[i].name for i in _columns(plan, relation))
+        found[_name(relation)] = Relation(source, names, _bag(_tuples(rows, plan)))
+    return found
+
+
+def _columns(plan: Planned, relation: RelationSchema) -> list[int]:
+    used = plan.uses(relation.name)
+    return [i for i, c in enumerate(relation.columns) if c.name in used] or [0]
+
+
+def _transactions(parts: Parts, plan: Planned, start: int, upto: int) -> list[Transaction]:
+    """By cn; those that changed nothing of the view's relations are left out."""
+    found: dict[int, tuple[str, dict[str, Bag[Row]]]] = {}
+    for run in parts.catalog.commits.runs(start + 1, upto):
+        for relation in plan.relations:
+            if relation.name.source != run.source:
+                continue
+            names = [f"c{i}" for i in _columns(plan, relation)]
+            log = parts.log.rows(relation.name, run.seq_from, run.seq_to)
+            rows = zip(
+                log[SEQ].to_pylist(),
+                _tuples(log.select(names), plan),
+                log[COUNT].to_pylist(),
+                strict=True,
+            )
+            for seq, group in groupby(rows, key=lambda r: r[0]):
+                bag = Bag((row, count) for _, row, count in group)
+                cn = run.cn_from + seq - run.seq_from
+                changes = found.setdefault(cn, (f"{run.source}:{seq}", {}))[1]
+                if len(bag):
+                    changes[_name(relation)] = bag
+    return [Transaction(name, changes) for _, (name, changes) in sorted(found.items()) if changes]
+
+
+class _States:
+    """The view's states, one after another."""
+
+    def __init__(self, parts: Parts, plan: Planned, frames: Frames, folder: Path) -> None:
+        self._parts, self._plan, self._frames, self._folder = parts, plan, frames, folder
+        self._row = parts.catalog.views.get(plan.name)
+        self._store = ViewStore(parts.root, self._row, plan.shape)
+
+    def all(self, start: int, upto: int, installs: Sequence[pa.Table] | None) -> list[Bag[Row]]:
+        """The state at cn `start`, and after every install (None: after every cn) up to `upto`."""
+        spark, views = self._parts.spark, self._parts.catalog.views
+        bases = views.bases(self._plan.name)
+        first = States(spark, self._store).visible(self._row, bases, start).toArrow()
+        if first.num_rows > ROWS:
+            raise _too_large(self._plan.name, f"the view has more than {ROWS} rows")
+        states = [_bag(_tuples(first, self._plan))]
+        delta = self._delta(start, upto) if installs is None else self._numbered(installs)
+        steps = self._aggregate(delta, start) if self._store.shape.states else self._plain(delta)
+        for change in steps:
+            states.append(states[-1] + change)
+        return states
+
+    def _delta(self, start: int, upto: int) -> pa.Table:
+        states = States(self._parts.spark, self._store)
+        changed = states.changed_sql(start, upto, self._row.delta_version or 0)
+        if changed is None:
+            return self._numbered([])
+        return self._parts.spark.sql(f"SELECT * FROM {changed} ORDER BY _cn").toArrow()
+
+    def _numbered(self, installs: Sequence[pa.Table]) -> pa.Table:
+        """The installs' changes, tagged with their numbers instead of a cn."""
+        tables = [
+            table.append_column("_cn", pa.array([i] * table.num_rows, pa.int64()))
+            for i, table in enumerate(installs, 1)
+            if table.num_rows
+        ]
+        return pa.concat_tables(tables) if tables else pa.table({"_cn": pa.array([], pa.int64())})
+
+    def _plain(self, delta: pa.Table) -> Iterable[Bag[Row]]:
+        if not delta.num_rows:
+            return
+        names = [f"o{i}" for i in range(len(self._store.shape.visible))]
+        rows = zip(
+            delta["_cn"].to_pylist(),
+            _tuples(delta.select(names), self._plan),
+            delta[COUNT].to_pylist(),
+            strict=True,
+        )
+        for _, group in groupby(rows, key=lambda r: r[0]):
+            yield Bag((row, count) for _, row, count in group)
+
+    def _aggregate(self, delta: pa.Table, start: int) -> Iterable[Bag[Row]]:
+        """What a reader sees of each step, by Spark."""
+        if not delta.num_rows:
+            return
+        path = self._folder / "steps.parquet"
+        pq.write_table(delta, path, store_decimal_as_integer=True)
+        steps = self._frames.parquet("steps", [str(path)], ddl(self._store.shape.delta))
+        bases = self._parts.catalog.views.bases(self._plan.name)
+        first = States(self._parts.spark, self._store).states_sql(
+            nearest(bases, start), start, self._row.delta_version or 0
+        )
+        sql = visible_steps(self._frames, self._store, steps, first)
+        changed = "WHERE _cn > 0 AND NOT _row <=> _before ORDER BY _cn"
+        rows = self._parts.spark.sql(f"SELECT * FROM ({sql}) {changed}").toArrow().to_pylist()
+        for _, group in groupby(rows, key=lambda r: r["_cn"]):
+            yield Bag(
+                (self._checked(row[side]), sign)
+                for row in group
+                for side, sign in (("_row", 1), ("_before", -1))
+                if row[side] is not None
+            )
+
+    def _checked(self, struct: dict[str, Any]) -> Row:
+        return _checked(tuple(struct.values()), self._plan)
+
+
+def _bag(rows: Iterable[Row]) -> Bag[Row]:
+    return Bag.of(rows)
+
+
+def _tuples(table: pa.Table, plan: Planned) -> list[Row]:
+    """Rows of values that a history can hold."""
+    if not table.num_columns:
+        return [()] * table.num_rows
+    columns = [column.to_pylist() for column in table.columns]
+    return [_checked(row, plan) for row in zip(*columns, strict=True)]
+
+
+def _checked(row: Row, plan: Planned) -> Row:
+    for value in row:
+        if not isinstance(value, _VALUES):
+            raise ConfigError(
+                f'view "{plan.name}" cannot be recorded: {value!r} is a {type(value).__name__}',
+                detail="a history holds whole numbers, decimals, texts, booleans and NULL",
+            )
+    return row
+
+
+def _name(relation: RelationSchema) -> str:
+    if any("." in part for part in (relation.name.source, *relation.name.path)):
+        raise ConfigError(f'table "{relation.name}" has a dot in its name and cannot be recorded')
+    return str(relation.name)
+
+
+def _too_large(view: str, what: str) -> ConfigError:
+    return ConfigError(
+        f'view "{view}" is too large to be recorded',
+        detail=what,
+        hint="a history is judged in memory: record a small view for a short time",
+    )
