@@ -69,15 +69,18 @@ MANNERS = (
     Manners(execute=3, deliver=0.3),
     Manners(execute=0.5, evaluate=3, deliver=0.5),
     Manners(execute=0.2, evaluate=2, deliver=2),
-    Manners(late_queries=1),
-    Manners(late_queries=2, deliver=2),
-    Manners(late_answers=1),
-    Manners(late_answers=2, evaluate=2),
+    Manners(execute=0.3, late_queries=1),
+    Manners(execute=0.3, late_queries=2),
+    Manners(execute=0.3, late_answers=1),
+    Manners(execute=0.3, late_answers=2),
     Manners(late_queries=1, late_answers=2),
     Manners(crash=0.15),
-    Manners(crash=0.1, late_queries=1),
+    Manners(crash=0.1, execute=0.3, late_queries=1),
 )
-"""Even; queries late; messages late; eager; calm; five adversaries; two with crashes."""
+"""Even; queries late; messages late; eager; calm; five adversaries; two with crashes.
+
+An adversary is in no hurry to let sources execute: what they still have to do may then hit a query.
+"""
 
 
 class Dice:

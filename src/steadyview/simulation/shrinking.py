@@ -2,8 +2,9 @@
 
 An *episode* is everything that a run of one kind depends on: a world and an explicit schedule. Left
 out are positions of the view, transactions, single changes, initial rows, conditions, then events
-of the schedule; values become 1 where they can. A world from which something was taken is mended:
-deletions of rows that are not there, and insertions of keys that are taken, go as well.
+of the schedule; insertions become initial rows, and values 1, where they can. A world from which
+something was taken is mended: deletions of rows that are not there, and insertions of keys that are
+taken, go as well.
 Promise: the result fails, and no single one of these steps leads to a smaller one that does.
 """
 
@@ -102,6 +103,26 @@ def _without_change(episode: Episode) -> Iterator[Episode]:
             yield replace(episode, world=_mended(replace(world, transactions=rest)))
 
 
+def _initially(episode: Episode) -> Iterator[Episode]:
+    """A row that is inserted is there from the beginning instead."""
+    world = episode.world
+    for t, transaction in enumerate(world.transactions):
+        for c, change in enumerate(transaction.changes):
+            if change.sign > 0 and _may_begin_with(world, change):
+                changes = [list(other.changes) for other in world.transactions]
+                del changes[t][c]
+                rows = list(world.rows)
+                rows[change.relation] += Bag([(change.row, 1)])
+                rest = _made(world.transactions, changes)
+                made = replace(world, rows=tuple(rows), transactions=rest)
+                yield replace(episode, world=_mended(made))
+
+
+def _may_begin_with(world: World, change: RowChange) -> bool:
+    keys = {row[0] for row, _ in world.rows[change.relation]}
+    return not world.blueprint.keyed or change.row[0] not in keys
+
+
 def _without_row(episode: Episode) -> Iterator[Episode]:
     world = episode.world
     for relation, rows in enumerate(world.rows):
@@ -174,6 +195,7 @@ _WAYS = (
     _without_position,
     _without_transaction,
     _without_change,
+    _initially,
     _without_row,
     _plainer_view,
     _shorter_script,
