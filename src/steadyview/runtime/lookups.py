@@ -7,7 +7,7 @@ and a relation that was read whole is never asked again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,7 +23,7 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Keys
 from steadyview.engine.tagged_log import ARROW_LIMIT, TaggedLog
 from steadyview.maintenance import Ask
-from steadyview.sources.contract import Read, Snapshot
+from steadyview.sources.contract import Read, ReadTask, Snapshot
 
 _Topic = tuple[RelationName, int | None]
 
@@ -35,6 +35,25 @@ class _Known:
     values: pa.Array | None = None
     paths: list[str] = field(default_factory=list)
     view: str | None = None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A source's answer without rows that were not asked for.
+
+    Where the source's equality is coarser than Spark's (a collation without case), two questions of
+    one batch would both bring the row, and it would count twice.
+    """
+
+    task: ReadTask
+    key: int | None
+    values: pa.Array
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows whose key is exactly one of the values."""
+        for batch in self.task.batches():
+            keys = batch.column(batch.schema.get_field_index(f"c{self.key}"))
+            yield batch.filter(pc.is_in(keys, value_set=self.values))
 
 
 class Lookups:
@@ -103,7 +122,9 @@ class Lookups:
     def _send(self, read: Read) -> None:
         snapshot = self._snapshots[read.relation.name.source]
         parallelism = self._frames.spark.sparkContext.defaultParallelism if read.key is None else 1
-        tasks = snapshot.tasks(read, parallelism)
+        tasks: Sequence[ReadTask | _Asked] = snapshot.tasks(read, parallelism)
+        if read.values is not None:
+            tasks = [_Asked(task, read.key, read.values) for task in tasks]
         path = self._folder / f"answer-{next(self._numbers):04d}.parquet"
         files, rows = store(self._frames.spark, tasks, read.relation, read.columns, path)
         with self._lock:
