@@ -112,14 +112,39 @@ def test_a_calculated_truth_is_not_the_number_one():
     assert judged(grouped, relations, [[(1, 1), (0, 1)]]) == "none"
 
 
-def test_an_average_is_the_double_nearest_to_it_in_whatever_form_it_was_recorded():
+def test_an_average_of_whole_numbers_is_exact_or_the_nearest_double():
     relations = {"r": (("a",), [(1,), (0,), (None,), (1,)])}
     view = "SELECT AVG(a) AS m FROM r"
     for average in (Fraction(2, 3), 2 / 3, Decimal("0.6666666666666666")):
         assert judged(view, relations, [[(average,)]]) == "complete"
     assert judged(view, relations, [[(Decimal("0.667"),)]]) == "none"
-    assert judged(view, relations, [[(10**400,)]]) == "none"
+    for other in (10**400, Decimal("1E+400"), "0.6666666666666666", True, None):
+        assert judged(view, relations, [[(other,)]]) == "none"
     assert judged(view, {"r": (("a",), [(None,)])}, [[(None,)]]) == "complete"
+
+
+def test_an_average_of_decimals_may_be_rounded_half_up_to_four_digits_or_more():
+    relations = {"r": (("a",), [(Decimal("-12.50"),), (Decimal("0.00"),), (Decimal("0.00"),)])}
+    view = "SELECT AVG(a) AS m FROM r"
+    for average in ("-4.166667", "-4.1667", "-4.166666666666667", "-4.1666666666666667"):
+        assert judged(view, relations, [[(Decimal(average),)]]) == "complete"
+    for average in ("-4.166666", "-4.17", "-4", "-4.1668"):
+        assert judged(view, relations, [[(Decimal(average),)]]) == "none"
+
+
+def test_averages_can_be_calculated_with():
+    relations = {"r": (("a",), [(1,), (0,), (0,)])}
+    view = "SELECT AVG(a) * 3 + 1 AS m, AVG(a) > 0 AS positive FROM r"
+    assert judged(view, relations, [[(Decimal("1.9999999999999999"), True)]]) == "complete"
+    assert judged(view, relations, [[(Decimal("1.9999"), True)]]) == "none"
+
+
+def test_a_wrong_average_is_told_in_digits():
+    view = "SELECT COUNT(*) AS n, AVG(a) AS m FROM r"
+    relation = Relation("x", ("a",), Bag.of([(1,), (0,), (0,)]))
+    verdict = judge(History(view, {"r": relation}, [], [Bag.of([(3, Decimal("0.4"))])]))
+    assert "it lacks [3, 0.33333" in verdict.sentence
+    assert verdict.sentence.endswith("and it shows [3, 0.4] too many")
 
 
 def test_sums_of_decimals_are_exact():

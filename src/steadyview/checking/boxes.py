@@ -48,7 +48,8 @@ class Boxes:
         `also_below`: anywhere, near this one if that can be. None if there is none at all.
         """
         nothing, everything = self._order.nothing, self._order.everything
-        for distance in _DISTANCES:
+        few = prod([len(commits) + 1 for commits in self._views.loud]) <= _SMALL
+        for distance in () if few else _DISTANCES:
             low = self._moved(vector, -distance) if also_below else vector
             high = self._moved(vector, distance)
             found = next(self.lowest(low, high), None)

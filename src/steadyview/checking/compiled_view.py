@@ -42,14 +42,15 @@ _HINT = "a history is judged in memory: of expressions, it understands those lis
 class Place:
     """One occurrence, in join order.
 
-    `keep`: a relation's row as it takes part, None if the filter drops it. `own` and `partner`: on
-    which values a row of this place and a row joined so far meet; None: with every one.
+    `keep`: a relation's row as it takes part, None if the filter drops it; itself None where all
+    rows take part as they are. `own` and `partner`: on which values a row of this place and a row
+    joined so far meet; None: with every one.
     `holds`: the further conditions that can be told once this place is joined. `shown`: which of
     the kept columns a reader sees, each as (position here, position in the view).
     """
 
     relation: str
-    keep: Callable[[Row], Row | None]
+    keep: Callable[[Row], Row | None] | None
     own: Callable[[Row], Value] | None
     partner: Callable[[Row], Value] | None
     holds: Callable[[Row], bool] | None
@@ -57,6 +58,8 @@ class Place:
 
     def kept(self, rows: Iterable[Counted]) -> dict[Row, int]:
         """The rows, or a change of them, as they take part."""
+        if self.keep is None:
+            return dict(rows)
         kept: dict[Row, int] = {}
         for row, count in rows:
             part = self.keep(row)
@@ -183,10 +186,10 @@ def _sides(
     return equalities, others
 
 
-def _keep(columns: Sequence[int], occurrence: Occurrence) -> Callable[[Row], Row | None]:
+def _keep(columns: Sequence[int], occurrence: Occurrence) -> Callable[[Row], Row | None] | None:
     kept = row_of(columns)
     if occurrence.filter is None:
-        return kept
+        return kept if len(columns) < len(occurrence.relation.columns) else None
     holds = interpret(occurrence.filter)
     nothing: list[Row] = [()] * occurrence.number
 

@@ -4,25 +4,25 @@ A SELECT-PROJECT-JOIN view shows its outputs, an aggregate view one row per grou
 global aggregate is always there.
 
 Values are compared as Python compares them, but for two cases, which are told apart first, in the
-view and in a recorded state alike: a calculated truth is never the number 1 or 0; and an average,
-which has no exact decimal, is the double nearest to it (as Spark's AVG of whole numbers is).
+view and in a recorded state alike: a calculated truth is never the number 1 or 0; and an average
+may have been rounded (`averages`). A calculation with averages is made with doubles, and compared
+as a double.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
 from typing import TypeAlias
 
 from steadyview.algebra import Row, Value
+from steadyview.checking.averages import Average, Exact, nearest_double
 from steadyview.checking.flat_rows import Layout, plain_column
-from steadyview.errors import DefiniteError
 from steadyview.views.definition import Definition, Grouping
-from steadyview.views.interpret import interpret
+from steadyview.views.interpret import Evaluate, interpret
 from steadyview.views.sql_values import add, multiply
 
 State: TypeAlias = dict[Row, int]
@@ -31,6 +31,8 @@ Visible: TypeAlias = Callable[[Sequence[tuple[Row, int]]], State]
 Tell: TypeAlias = Callable[[Value], Value]
 
 _KEY = re.compile(r"_g(\d+)")
+_AVERAGE = re.compile(r"_visible_avg_(\d+)")
+_NUMBERS = (int, Decimal, Fraction, float)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ def untold(row: Row) -> Row:
 def _as_seen(value: Value) -> Value:
     if type(value) is tuple:
         return value[0]
-    return Decimal(repr(value)) if type(value) is float else value
+    if isinstance(value, Exact):
+        return Decimal(value.value.numerator) / value.value.denominator
+    return value.value if isinstance(value, Average) else value
 
 
 def _key_column(sql: str, grouping: Grouping) -> tuple[int, int] | None:
@@ -82,7 +86,9 @@ def _key_column(sql: str, grouping: Grouping) -> tuple[int, int] | None:
 
 
 def _teller(sql: str) -> Tell:
-    return _average if "_visible_avg_" in sql else _truth
+    if _AVERAGE.fullmatch(sql):
+        return _average
+    return _double if "_visible_avg_" in sql else _truth
 
 
 def _truth(value: Value) -> Value:
@@ -90,13 +96,11 @@ def _truth(value: Value) -> Value:
 
 
 def _average(value: Value) -> Value:
-    if type(value) not in (int, Decimal, Fraction):
-        return _truth(value)
-    try:
-        double = float(value)
-    except OverflowError:
-        return value
-    return double if isfinite(double) else value
+    return Average(value) if type(value) in _NUMBERS else _truth(value)
+
+
+def _double(value: Value) -> Value:
+    return nearest_double(value) if type(value) in _NUMBERS else _truth(value)
 
 
 def _projection(definition: Definition, layout: Layout, shown: Sequence[Shown]) -> Visible:
@@ -120,11 +124,13 @@ class _Aggregation:
         grouping = definition.grouping
         assert grouping is not None
         self._shown = shown
-        self._outputs = [interpret(output.sql) for output in definition.outputs]
+        self._outputs = [_output(output.sql) for output in definition.outputs]
         self._keys = layout.values(grouping.keys)
         self._has_keys = bool(grouping.keys)
         self._arguments = layout.values([argument.sql for argument in grouping.arguments])
         self._summed = [argument.summed for argument in grouping.arguments]
+        averages = [re.findall(_AVERAGE, output.sql) for output in definition.outputs]
+        self._averaged = {int(number) for numbers in averages for number in numbers}
 
     def visible(self, joined: Sequence[tuple[Row, int]]) -> State:
         groups: dict[Row, _Group] = {} if self._has_keys else {(): _Group(len(self._summed))}
@@ -135,7 +141,7 @@ class _Aggregation:
             groups[key].add(self._arguments(flat), count, self._summed)
         state: State = {}
         for key, group in groups.items():
-            names = group.names(key)
+            names = {**group.names(key), **dict(group.averages(self._averaged))}
             row = told(self._shown, tuple([output((), names) for output in self._outputs]))
             state[row] = state.get(row, 0) + 1
         return state
@@ -163,13 +169,27 @@ class _Group:
         for a, (nonnull, total) in enumerate(zip(self._nonnull, self._sums, strict=True)):
             names[f"_nonnull_{a}"] = nonnull
             names[f"_visible_sum_{a}"] = total if nonnull else None
-            names[f"_visible_avg_{a}"] = _quotient(total, nonnull) if nonnull else None
         return names
 
+    def averages(self, arguments: Iterable[int]) -> Iterator[tuple[str, Value]]:
+        """The averages of these arguments: exact, and as something to calculate with."""
+        for a in arguments:
+            total, nonnull = self._sums[a], self._nonnull[a]
+            average = Exact(Fraction(total) / nonnull, type(total) is Decimal) if nonnull else None
+            yield f"_exact_avg_{a}", average
+            yield f"_visible_avg_{a}", average and _shortest(average)
 
-def _quotient(total: Value, count: int) -> Decimal:
-    """The double nearest to the quotient, as the shortest decimal that names it."""
-    try:
-        return Decimal(repr(float(Fraction(total) / count)))
-    except OverflowError:
-        raise DefiniteError("an average of the view is too large for a double") from None
+
+def _output(sql: str) -> Evaluate:
+    """An average that is shown as it is stays exact; everything else is interpreted."""
+    average = _AVERAGE.fullmatch(sql)
+    if average is None:
+        return interpret(sql)
+    name = f"_exact_avg_{average[1]}"
+    return lambda _, names: names[name]
+
+
+def _shortest(average: Exact) -> Decimal:
+    """The nearest double, as the shortest decimal that names it."""
+    double = nearest_double(average.value)
+    return Decimal(repr(double)) if type(double) is float else Decimal(int(average.value))
