@@ -8,7 +8,7 @@ JOBS   ?= 2
 SHELL  := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test lint format docs papers simulate bench bench-smoke clean prerequisites
+.PHONY: help install demo test lint format docs papers simulate live-levels bench bench-smoke clean prerequisites
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ papers: .venv/.installed-dev ## The papers' figures and tables, measured (under 
 
 simulate: .venv/.installed-dev ## Every algorithm in every scenario over SEEDS histories each, on JOBS processes
 	@.venv/bin/steadyview simulate --algorithm all --seeds 1..$(SEEDS) --jobs $(JOBS)
+
+live-levels: .venv/.installed-dev ## Every algorithm on live databases under writers, judged (half an hour); writes docs/results/live-levels.md
+	@$(PY) -m examples.live_levels $(ARGS)
 
 bench: .venv/.installed-bench ## The speed table (under 10 minutes); writes docs/results/
 	@$(PY) -m benchmarks

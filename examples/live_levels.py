@@ -39,7 +39,7 @@ REPORT = Path("docs/results/live-levels.md")
 ALGORITHMS = [*KINDS, "c-t-strobe:3", "nested-sweep:4"]
 ATTEMPTS = 8
 """How often `conventional` may get away before that is a fault."""
-AHEAD = 8
+AHEAD = 4
 """So many transactions may be committed and not be in the views."""
 PAUSE = 0.4
 """A writer waits up to so many seconds between two transactions."""

@@ -51,7 +51,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "UNKNOWN_ALGORITHM",
         "the algorithm is not known",
-        "'steadyview.algorithm' is one of those listed in docs/cli.md, such as 'sweep' or 'strobe'",
+        "'steadyview.algorithm' is a name of docs/algorithms.md, such as 'sweep' or 'strobe'",
     ),
     Reason(
         "ALGORITHM_LEVEL",
