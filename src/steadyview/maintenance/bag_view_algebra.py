@@ -227,7 +227,8 @@ class BagViewAlgebra:
 
 
 def _holds(conditions: tuple[Evaluate, ...], bound: Bound) -> bool:
-    return all(condition(bound, {}) is True for condition in conditions)  # type: ignore[arg-type]
+    # asked for every joined row, and far more often than not there is none
+    return not conditions or all(c(bound, {}) is True for c in conditions)  # type: ignore[arg-type]
 
 
 def _across(pair: tuple[ColumnOf, ColumnOf] | None, position: int) -> tuple[ColumnOf, int] | None:

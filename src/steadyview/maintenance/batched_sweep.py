@@ -62,7 +62,9 @@ class BatchedSweep(Generic[H]):
         self._tree = tree
         self._algebra = algebra
         self._changed = changed
+        self._steps = {i: tree.steps(i) for i in sorted(changed)}
         self._needed = self._edges_swept()
+        self._feeding = {edge: self._into(edge) for edge in self._needed}
         self._asked: set[Edge] = set()
         self._partners: dict[Edge, H] = {}
 
@@ -77,7 +79,7 @@ class BatchedSweep(Generic[H]):
 
     def _edges_swept(self) -> frozenset[Edge]:
         """The directed edges that lead away from a changed occurrence."""
-        return frozenset(step.edge for i in self._changed for step in self._tree.steps(i))
+        return frozenset(step.edge for steps in self._steps.values() for step in steps)
 
     def _advance(self) -> Sequence[Ask[H] | Record[H]]:
         unasked = self._needed - self._asked
@@ -89,30 +91,29 @@ class BatchedSweep(Generic[H]):
 
     def _into(self, edge: Edge) -> list[Edge]:
         """The swept edges that bring rows to `edge.u` from anywhere but `edge.v`."""
-        return [
-            e for e in self._tree.edges if e in self._needed and e.v == edge.u and e.u != edge.v
-        ]
+        into = [e for e in self._tree.edges if e.v == edge.u and e.u != edge.v]
+        return [e for e in into if e in self._needed]
 
     def _fed(self, edge: Edge) -> bool:
-        return all(e in self._partners for e in self._into(edge))
+        return all(e in self._partners for e in self._feeding[edge])
 
     def _ask(self, edge: Edge) -> Ask[H]:
         target = self._occurrences[edge.v]
         if edge.key is None:
             return Ask(edge, target, None)
         here = self._occurrences[edge.u]
-        rows = [self._partners[e] for e in self._into(edge)]
+        rows = [self._partners[e] for e in self._feeding[edge]]
         if edge.u in self._changed:
             rows.append(self._algebra.seed(here, ()))
         return Ask(edge, target, self._algebra.keys(rows, here, edge.key.from_column))
 
     def _change(self) -> H:
-        return self._algebra.add([self._sweep(i) for i in sorted(self._changed)])
+        return self._algebra.add([self._sweep(i) for i in self._steps])
 
     def _sweep(self, start: int) -> H:
         """The term of dV that starts at one occurrence: outward, one join a step."""
         partial = self._algebra.seed(self._occurrences[start], self._tree.start_conditions(start))
-        for step in self._tree.steps(start):
+        for step in self._steps[start]:
             v = step.edge.v
             partial = self._algebra.extend(
                 partial,

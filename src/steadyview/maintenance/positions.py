@@ -77,8 +77,15 @@ class Positions:
             self._next[asked] = min(reachable, default=None)
         return self._next[asked]
 
-    def outward(self, start: int) -> Iterator[int]:
+    @cached_property
+    def _outward(self) -> dict[int, tuple[int, ...]]:
+        return {start: tuple(self._visited(start)) for start in self.all}
+
+    def outward(self, start: int) -> tuple[int, ...]:
         """Every other position in the order in which a sweep from `start` visits it."""
+        return self._outward[start]
+
+    def _visited(self, start: int) -> Iterator[int]:
         bound = frozenset({start})
         while (position := self.next(bound)) is not None:
             bound |= {position}
