@@ -159,10 +159,19 @@ def test_sources_that_differ_only_in_case_are_refused(folder):
     assert '"sales" and "Sales"' in refusal(folder, SHOP.replace("crm]", "Sales]")).message
 
 
-def test_two_files_of_one_view_are_refused(folder):
-    (folder / "views" / "more").mkdir()
-    (folder / "views" / "more" / "A.sql").write_text("SELECT 3")
-    assert 'define view "' in refusal(folder).message
+def test_a_file_that_cannot_be_read_concerns_its_own_view_only(folder):
+    (folder / "views" / "broken.sql").write_bytes(b"SELECT '\xff'")
+    (folder / "views" / "gone.sql").symlink_to(folder / "nowhere.sql")
+    files = {file.name: file for file in load_project(folder, ENVIRONMENT).views}
+    assert files["a"].unreadable is None
+    assert "utf-8" in (files["broken"].unreadable or "")
+    assert "No such file" in (files["gone"].unreadable or "")
+
+
+def test_what_editors_hide_among_the_views_is_no_view(folder):
+    (folder / "views" / ".#a.sql").symlink_to("somebody@somewhere")
+    (folder / "views" / ".a.sql.swp.sql").write_text("")
+    assert [file.name for file in load_project(folder, ENVIRONMENT).views] == ["a", "b"]
 
 
 def test_a_warehouse_address_is_refused_as_long_as_only_folders_work(folder):

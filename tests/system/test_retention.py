@@ -89,3 +89,11 @@ def test_the_log_forgets_with_it_and_the_views_go_on(wh: Warehouse, shop: Sqlite
     _commit(wh, shop, 7)
     for cn in (3, 5, 7):
         assert all(verdict.equal for verdict in wh.verify(None, cn))
+
+
+def test_a_stopped_view_behind_the_retention_is_still_told(wh: Warehouse, wall: Wall) -> None:
+    wh._catalog.views.stop("goods", "stopped by a test", 7)
+    wall.move_on(HOUR * 2)
+    Housekeeping(wh._parts).now()
+    (goods,) = [v for v in wh.status().views if v.name == "goods"]
+    assert (goods.state, goods.cn) == ("stopped", 6)

@@ -11,6 +11,9 @@ from pyspark.sql import SparkSession
 
 import steadyview
 from steadyview.algebra import Bag
+from steadyview.changes import StreamPosition
+from steadyview.runtime.maintainer import Maintainer
+from steadyview.runtime.schemas import known_relations
 from steadyview.runtime.status import ViewStatus
 from steadyview.runtime.warehouse import Warehouse
 from tests.system.databases import PostgresDatabase, SqliteFile, write_project, write_view
@@ -43,6 +46,7 @@ NUMBERS = {
     "fine": "SELECT r.x, s.z FROM s.r JOIN s.s ON r.x = s.x",
     "division": "SELECT r.x, s.z / r.y AS q FROM s.r JOIN s.s ON r.x = s.x",
     "overflow": "SELECT x, CAST(y * 100 AS SMALLINT) AS small FROM s.r",
+    "ratio": "SELECT x, 100 DIV (SUM(y) - 1000) AS q FROM s.r GROUP BY x",
     "divided": "SELECT COUNT(*) AS n, SUM(s.z DIV r.y) AS total FROM s.r JOIN s.s ON r.x = s.x",
 }
 
@@ -68,12 +72,14 @@ def test_a_failing_expression_stops_its_view_just_before_the_failing_cn(
         assert states(wh) == {
             "fine": "active",
             "division": "stopped",
+            "ratio": "stopped",
             "divided": "stopped",
             "overflow": "stopped",
         }
         assert {v.name: v.cn for v in wh.status().views} == {
             "fine": 5,
             "division": 2,
+            "ratio": 3,
             "divided": 2,
             "overflow": 3,
         }
@@ -81,6 +87,7 @@ def test_a_failing_expression_stops_its_view_just_before_the_failing_cn(
         assert "SMALLINT" in (view_of(wh, "overflow").error or "")
         assert read(wh, "division") == Bag.of([(1, 20.0), (2, 100.0), (3, 100.0)])
         assert read(wh, "divided") == Bag.of([(3, 220)])
+        assert read(wh, "ratio") == Bag.of([(1, 0), (2, 0), (3, 0)])
         assert read(wh, "overflow") == Bag.of([(1, 500), (2, 200), (3, 300), (1, 0)])
         assert all(v.equal for v in wh.verify())
         _stays_until_the_row_is_gone(wh, numbers)
@@ -118,6 +125,33 @@ def test_a_view_that_fails_in_its_first_state_stops_alone(
         wh.run_once()
         assert set(states(wh).values()) == {"active"}
         assert all(v.equal for v in wh.verify())
+
+
+def test_a_first_state_holds_nothing_that_was_lost_after_its_snapshot(
+    numbers: SqliteFile, tmp_path: Path, spark: SparkSession
+) -> None:
+    folder = write_project(tmp_path / "project", {"s": numbers}, {"fine": NUMBERS["fine"]})
+    writer = numbers.writer()
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        write_view(folder, "added", "SELECT x, y FROM s.r")
+        with capturing(wh) as admit:
+
+            def late(source: str, position: StreamPosition) -> None:
+                """A bad value is admitted after the snapshot and before the moment's cn is read."""
+                if not writer.execute("SELECT 1 FROM r WHERE x = 9"):
+                    writer.execute("INSERT INTO r VALUES (9, 'nine')")
+                admit(source)
+
+            plans = wh._plans(known_relations(wh._parts))
+            maintainer = Maintainer(wh._parts, plans, late)
+            maintainer.reconcile()
+            maintainer.cycle(frozenset({"s"}), building=True)
+            assert (view_of(wh, "added").state, view_of(wh, "added").cn) == ("building", None)
+            writer.execute("UPDATE r SET y = 9 WHERE x = 9")
+            maintainer.cycle(frozenset({"s"}), building=True)
+        assert read(wh, "added") == Bag.of([(1, 4), (2, 2), (9, 9)])
+        assert all(v.equal for v in wh.verify(["added"]))
 
 
 # --- what a source loses -------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +12,9 @@ from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.progress import json_lines, progress_display
 from steadyview.cli.reporting import reporting
+from steadyview.cli.status_table import view_errors
 from steadyview.cli.stopping import run_until_signalled
-from steadyview.cli.tables import print_json
+from steadyview.cli.tables import note, print_json
 
 
 def command(  # noqa: PLR0913 - the options of a command
@@ -59,8 +61,10 @@ def command(  # noqa: PLR0913 - the options of a command
 def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
     with progress_display() as progress:
         summary = warehouse.run_once(progress, **chosen)
+    status = warehouse.status()
     if as_json:
-        print_json(summary.to_dict())
+        wrong = [asdict(v) for v in status.views if v.error]
+        print_json({**summary.to_dict(), "views_with_errors": wrong})
         return
     done = (
         _counted(summary.transactions, "transaction"),
@@ -69,6 +73,8 @@ def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
         f"{summary.seconds:.1f} s",
     )
     print(f"cn {summary.cn}: {', '.join(done)}")
+    for error in view_errors(status):
+        note(error)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -27,7 +27,13 @@ def status_line(status: Any) -> str:
     views = ", ".join(f"{v.name} cn {_known(v.cn)} ({v.state})" for v in status.views)
     line = f"cn {_known(status.cn)} | {sources or 'no sources'} | {views or 'no views'}"
     faults = [status.error, *(s.error for s in status.sources)]
+    faults += [f"{v.name}: {v.error}" for v in status.views if v.error]
     return " | ".join([line, *(fault.splitlines()[0] for fault in faults if fault)])
+
+
+def view_errors(status: Any) -> list[str]:
+    """What is wrong with views, in full: code or reason, and what to do about it."""
+    return [f"{v.name} ({v.state}): {v.error}" for v in status.views if v.error]
 
 
 def _headline(status: Any) -> Text:

@@ -51,6 +51,8 @@ def command(
 
 def _row(verdict: Any) -> tuple[Any, ...]:
     word = Text("equal", style="green") if verdict.equal else Text("differs", style="bold red")
+    if verdict.error is not None:
+        word = Text("not compared", style="bold red")
     return (
         verdict.view,
         verdict.cn,
@@ -64,7 +66,7 @@ def _row(verdict: Any) -> tuple[Any, ...]:
 
 def _examples(verdicts: list[Any]) -> list[Text]:
     return [
-        Text(f"{verdict.view}: {json_value(example)}")
+        Text(f"{verdict.view}: {told}")
         for verdict in verdicts
-        for example in verdict.examples
+        for told in [*map(json_value, verdict.examples), *filter(None, [verdict.error])]
     ]

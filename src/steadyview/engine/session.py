@@ -14,6 +14,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from steadyview.errors import ConfigError
+
 _WORK = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -31,6 +33,16 @@ _WORK = {
     "spark.sql.crossJoin.enabled": "true",
     "spark.sql.caseSensitive": "false",
 }
+_MEANING = (
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
+    "spark.sql.parquet.outputTimestampType",
+    "spark.sql.parquet.datetimeRebaseModeInWrite",
+    "spark.sql.parquet.datetimeRebaseModeInRead",
+    "spark.sql.parquet.inferTimestampNTZ.enabled",
+)
+"""Settings that decide what a view's rows are: states of two settings would not fit together."""
 _START = {
     "spark.master": "local[*]",
     "spark.ui.enabled": "false",
@@ -54,6 +66,13 @@ def open_session(
     name: str, settings: Mapping[str, str], warehouse: Path, user: SparkSession | None = None
 ) -> SparkSession:
     """A session of our own: new, or beside the user's in the same application."""
+    for key in _MEANING:
+        if settings.get(key, _WORK[key]) != _WORK[key]:
+            raise ConfigError(
+                f'"{key}" in [spark] cannot be "{settings[key]}"',
+                detail=f"views are computed with {_WORK[key]}, whatever session reads them",
+                hint=f'remove "{key}" from [spark]',
+            )
     session = user.newSession() if user is not None else _start(name, settings, warehouse)
     cores = session.sparkContext.defaultParallelism
     for key, value in {**_WORK, "spark.sql.shuffle.partitions": str(cores)}.items():

@@ -10,11 +10,14 @@ scale, a sum does not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steadyview.engine.spark_algebra import Partial, Sum
 from steadyview.views.definition import Definition, Grouping
+
+_PLAIN_OUTPUT = re.compile(r"_g\d+|_count|_nonnull_\d+|_visible_(sum|avg)_\d+")
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,17 @@ def summary_columns(definition: Definition, types: Types) -> list[tuple[str, str
     return columns
 
 
+def fragile(definition: Definition | None) -> bool:
+    """Whether showing a state can fail although computing it did not.
+
+    An expression over aggregates can: SUM(x) / SUM(y) of a group. Keys, counts, sums and averages
+    as they are cannot (but for a sum beyond its type, which stops the view when it is rolled).
+    """
+    if definition is None or definition.grouping is None:
+        return False
+    return not all(_PLAIN_OUTPUT.fullmatch(output.sql) for output in definition.outputs)
+
+
 def _net_rows(definition: Definition, terms: Sequence[Partial], *, tagged: bool) -> str:
     rows = " UNION ALL\n".join(
         "SELECT "
@@ -108,9 +122,11 @@ def _summary(grouping: Grouping, types: Types, terms: Sequence[Partial], *, tagg
             changed.append(f"_sum_{a} <> 0")
     if tagged:
         outputs.append("_cn")
-    group = f" GROUP BY {', '.join(by)}" if by else ""
+    if not by:
+        # the state of a global aggregate is one row, also of nothing
+        return f"SELECT {', '.join(outputs)} FROM (\n{rows}\n)"
     return (
-        f"SELECT * FROM (SELECT {', '.join(outputs)} FROM (\n{rows}\n){group}) "
+        f"SELECT * FROM (SELECT {', '.join(outputs)} FROM (\n{rows}\n) GROUP BY {', '.join(by)}) "
         f"WHERE {' OR '.join(changed)}"
     )
 

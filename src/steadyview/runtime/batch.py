@@ -24,7 +24,7 @@ from steadyview.crash_points import crash_point
 from steadyview.engine.analysis import reason
 from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Sum, Window
-from steadyview.engine.statements import delta_sql, state_sql
+from steadyview.engine.statements import delta_sql, fragile, state_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
 from steadyview.maintenance import Ask, BatchedSweep, FirstState, Record
 from steadyview.runtime.conventional import Conventional
@@ -34,11 +34,16 @@ from steadyview.runtime.planning import Planned
 from steadyview.update_log import UpdateLog
 from steadyview.views.join_tree import Edge
 from steadyview.warehouse.apply import Applier
+from steadyview.warehouse.history import visible_steps
+from steadyview.warehouse.states import States
 from steadyview.warehouse.view_store import ViewStore
 
 SMALL = 20_000
 """Up to so many log rows a batch writes one file per view."""
-_DATA_ERROR = re.compile(r"SQLSTATE: 22\w{3}|\[(?:ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_[A-Z_]+)")
+_DATA_ERROR = re.compile(
+    r"SQLSTATE: (?:22|23|54|P0)\w{3}|\[(?:ARITHMETIC_OVERFLOW|DIVIDE_BY_ZERO|CAST_[A-Z_]+)"
+)
+"""A value that an expression cannot take (22), a key twice in a map (23), a value too big (54)."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +191,8 @@ class Batch:
 
     def _appended(self, work: Work, change: Sum, upto: int) -> Done:
         assert work.after is not None
+        if fragile(work.plan.definition):
+            self._show(work, change)
         rows = sum(self._logs[r.name].rows for r in work.plan.relations)
         files = 1 if rows <= SMALL else None
         added = work.store.append(self._change(work, change), work.after, upto, files)
@@ -215,9 +222,22 @@ class Batch:
     def _replayed(self, work: Work, answers: Mapping[Edge, Answer], upto: int) -> Sum:
         return _replayed(self._sweep(work, self._algebra(work).narrowed(upto)), answers)
 
+    def _show(self, work: Work, change: Sum) -> None:
+        """Compute the visible rows at each cn of the batch, to see whether that can be done."""
+        assert work.plan.definition is not None
+        assert work.after is not None
+        states, store = States(self._frames.spark, work.store), work.store
+        before = states.states_sql(store.newest_base(), work.after, store.delta.version())
+        delta = f"({delta_sql(work.plan.definition, work.plan.types, change)})"
+        steps = visible_steps(self._frames, store, delta, before)
+        shown = self._frames.spark.sql(f"SELECT _row FROM ({steps}) WHERE _cn > 0")
+        shown.write.format("noop").mode("overwrite").save()
+
     def _fails(self, work: Work, change: Sum) -> bool:
         try:
             self._change(work, change).write.format("noop").mode("overwrite").save()
+            if fragile(work.plan.definition):
+                self._show(work, change)
         except PySparkException as error:
             check_data_error(error)
             return True

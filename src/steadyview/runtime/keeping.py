@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, TransientError
@@ -15,6 +16,7 @@ from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
+from steadyview.runtime.project import view_paths
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.schemas import Relations, present_sources
 from steadyview.runtime.status import RunSummary
@@ -23,6 +25,7 @@ Plan = Callable[[Relations], list[Planned | Refused]]
 Report = Callable[[], None]
 PAUSE = 0.5
 RETRY = 1.0
+TRIES = 10
 TURN = 1.0
 """Seconds for a view that is kept transaction by transaction, until the others have their turn."""
 
@@ -111,22 +114,23 @@ class Keeping:
         try:
             busy = self._step()
         except SteadyviewError as error:
-            if not isinstance(error, TransientError) and error not in self._source_errors():
+            if self.captures.leave_out(error):
+                # the others go on without the views that read it
+                self.error = None
+                return True
+            if not isinstance(error, TransientError):
                 raise
             self.error = error
             return True
         self.error = None
         return busy
 
-    def _source_errors(self) -> list[SteadyviewError]:
-        return list(self.captures.errors().values())
-
     def once(self, report: Report | None) -> RunSummary:
         """Everything committed before now, propagated, applied and published."""
         started, first = time.monotonic(), self._parts.catalog.commits.last_cn()
         self.captures.start()
         everything = frozenset(self._parts.sources)
-        self._maintainer.cycle(everything, building=True)
+        self._build_now(everything)
         self._maintainer.cycle(everything, building=False)
         self._maintainer.one_by_one(everything, None)
         self._maintainer.apply(everything=True)
@@ -142,6 +146,14 @@ class Keeping:
             cn,
             time.monotonic() - started,
         )
+
+    def _build_now(self, sources: frozenset[str]) -> None:
+        """First states; one that a loss got in the way of is tried again a few times."""
+        for _ in range(TRIES):
+            self._maintainer.cycle(sources, building=True)
+            if not self._maintainer.waiting(sources, building=True):
+                return
+            self.captures.wait_for_news(PAUSE)
 
     def stop(self) -> None:
         """End captures and a first state under way."""
@@ -162,9 +174,9 @@ class Keeping:
         """One round of the loop; whether there was anything to do."""
         self._replan()
         self._build()
+        self._housekeeping.sometimes()
         available = self.captures.available()
         if not self._maintainer.waiting(available, building=False):
-            self._housekeeping.sometimes()
             return False
         if self._maintainer.waiting(available, building=False, forced=False):
             self._maintainer.cycle(available, building=False)
@@ -204,9 +216,9 @@ class Keeping:
         self._maintainer = self._planned()
 
     def _view_files(self) -> frozenset[tuple[str, str]]:
-        folder = self._parts.project.root / "views"
-        stamps = {(str(f), f.stat().st_mtime_ns) for f in folder.rglob("*.sql")}
-        return frozenset((name, str(stamp)) for name, stamp in stamps)
+        return frozenset(
+            (str(path), _stamp(path)) for path in view_paths(self._parts.project.root / "views")
+        )
 
     def _measure(self) -> None:
         now = time.monotonic()
@@ -215,3 +227,11 @@ class Keeping:
             if now - meter.since > 1:
                 meter.rate = max(changes - meter.changes, 0) / (now - meter.since)
                 meter.changes, meter.since = changes, now
+
+
+def _stamp(path: Path) -> str:
+    """When the file was last changed; a file that went meanwhile is another one."""
+    try:
+        return str(path.stat().st_mtime_ns)
+    except OSError:
+        return "gone"

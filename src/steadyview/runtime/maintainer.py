@@ -173,8 +173,13 @@ class Maintainer:
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
         with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
             self._stop_lost(plans)
-            running = {row.name for row in self._running()}
-            plans = [p for p in plans if p.name in running]
+            running = {row.name: row for row in self._running()}
+            plans = [
+                p
+                for p in plans
+                if p.name in running
+                and (running[p.name].cn is not None or not self._lost_unseen(p, moment))
+            ]
             if not plans:
                 return None
             return self._batch(plans, moment, started)
@@ -287,9 +292,17 @@ class Maintainer:
                 continue
             store = self._store(plan)
             if everything or due(store, row):
-                with spark_told(self._parts.root):
-                    rolled += self._roll(store, row)
+                rolled += self._rolled(store, row)
         return rolled
+
+    def _rolled(self, store: ViewStore, row: ViewRow) -> int:
+        """Roll one base; a view whose rows can no longer be shown stops, the others go on."""
+        try:
+            with spark_told(self._parts.root):
+                return self._roll(store, row)
+        except PySparkException as error:
+            self._views.stop(row.name, reason(check_data_error(error)), row.cn or 0)
+            return 0
 
     def _roll(self, store: ViewStore, row: ViewRow) -> int:
         assert row.cn is not None
@@ -313,6 +326,21 @@ class Maintainer:
                     continue
                 if lost.column in plan.uses(lost.relation):
                     self._views.stop(plan.name, lost.reason, cn)
+
+    def _lost_unseen(self, plan: Planned, moment: Moment) -> bool:
+        """Whether a column it uses was lost in a transaction that the moment does not show.
+
+        The log's rows of that transaction lack values, so no first state rests on them: it is built
+        under a later moment, whose sources show the transaction themselves.
+        """
+        catalog, log = self._parts.catalog, self._parts.log
+        for lost in catalog.sources.lost_columns():
+            source = lost.relation.source
+            if lost.column in plan.uses(lost.relation):
+                known = admitted_since(source, moment, moment.upto, catalog, log)
+                if lost.seq > settled_upto(known):
+                    return True
+        return False
 
     def _stop_users(self, plans: Sequence[Planned], lost: ColumnLost) -> None:
         """Stop the views that use the column just found lost; raises it if none does."""

@@ -154,6 +154,9 @@ def _plan(
     unsupported: Unsupported,
     others: set[str],
 ) -> Planned:
+    if file.unreadable is not None:
+        message = f'the file of view "{file.name}" cannot be read'
+        raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint="write it in UTF-8")
     text = parse_view(file.name, file.text)
     try:
         definition = analyze(text, relations, unsupported, others)

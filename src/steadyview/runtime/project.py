@@ -43,6 +43,8 @@ class ViewFile:
     name: str
     path: Path
     text: str = field(repr=False)
+    unreadable: str | None = None
+    """Why its text cannot be had: a reason to refuse this view, not the project."""
 
 
 @dataclass(frozen=True)
@@ -260,17 +262,16 @@ def _filled(value: Any, key: str, title: str, file: Path, environment: Mapping[s
 
 
 def _view_files(folder: Path) -> tuple[ViewFile, ...]:
-    views: dict[str, ViewFile] = {}
-    for path in sorted(folder.rglob("*.sql")):
-        name = _identifier(path.stem, "view name", path)
-        if other := views.get(name.lower()):
-            raise ConfigError(f'two files define view "{name}"', detail=f"{other.path}, {path}")
-        views[name.lower()] = ViewFile(name, path, _sql_text(path))
-    return tuple(views.values())
+    return tuple(_view_file(path) for path in view_paths(folder))
 
 
-def _sql_text(path: Path) -> str:
+def view_paths(folder: Path) -> list[Path]:
+    """The files that hold views, in order; what editors hide beside them is none."""
+    return sorted(path for path in folder.rglob("*.sql") if not path.name.startswith("."))
+
+
+def _view_file(path: Path) -> ViewFile:
     try:
-        return path.read_text(encoding="utf-8")
+        return ViewFile(path.stem, path, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f'"{path}" cannot be read', detail=str(error)) from None
+        return ViewFile(path.stem, path, "", str(error))

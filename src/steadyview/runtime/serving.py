@@ -74,6 +74,8 @@ def read(parts: Parts, spark: SparkSession, plan: Planned, at: At) -> DataFrame:
 def rows_at(parts: Parts, spark: SparkSession, plan: Planned, row: ViewRow, cn: int) -> DataFrame:
     """A view's rows at exactly this cn."""
     bases = parts.catalog.views.bases(plan.name)
+    # after the bases: a view delta that reaches as far as the newest of them
+    row = row_of(parts.catalog, plan)
     if row.kind == "recomputed":
         _check_recomputed(parts, plan, bases, cn)
     elif not has_every_state(row):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from steadyview.catalog import Catalog, SourceState, ViewRow
+from steadyview.errors import OutsideRetention
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,16 @@ class RunSummary:
 
 
 def time_of(catalog: Catalog, cn: int | None) -> datetime | None:
-    """The commit time of a cn, UTC."""
-    return None if cn is None else from_us(catalog.commits.time_of(cn))
+    """The commit time of a cn, UTC; None also where it is forgotten, as a stopped view's may be."""
+    found = None if cn is None else _known_time(catalog, cn)
+    return None if found is None else from_us(found)
+
+
+def _known_time(catalog: Catalog, cn: int) -> int | None:
+    try:
+        return catalog.commits.time_of(cn)
+    except OutsideRetention:
+        return None
 
 
 def from_us(time: int) -> datetime:
@@ -89,9 +98,9 @@ def view_status(
     """One view's line. Age: how long ago the first commit was that the view does not show."""
     age = None
     if row.cn is not None:
-        age = 0.0
-        if row.cn < last:
-            age = max((now - catalog.commits.time_of(row.cn + 1)) / 1_000_000, 0.0)
+        oldest = catalog.commits.oldest_cn()
+        first_missing = _known_time(catalog, max(row.cn + 1, oldest)) if row.cn < last else now
+        age = max((now - (first_missing or now)) / 1_000_000, 0.0)
     return ViewStatus(
         row.name,
         row.kind,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.session import beside
+from steadyview.errors import DefiniteError
 from steadyview.query.verify import Verdict, difference
 from steadyview.runtime.moment import WaitFor, open_moment
 from steadyview.runtime.parts import Parts
@@ -33,7 +35,7 @@ def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -
     ):
         view = rows_at(parts, frames.spark, plan, row, cn)
         expected, compensated = recomputed(parts, frames, plan, moment, cn, folder)
-        found = difference(frames, view, expected)
+        found = difference(frames, view, expected, _averages(plan))
     return Verdict(
         plan.name,
         cn,
@@ -44,3 +46,23 @@ def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -
         time.monotonic() - started,
         found.examples,
     )
+
+
+def _averages(plan: Planned) -> frozenset[int]:
+    """The outputs that rest on an average kept as DOUBLE."""
+    doubles = [f"_visible_avg_{a}" for a, t in enumerate(plan.types.averages) if t == "DOUBLE"]
+    outputs = plan.definition.outputs if plan.definition else ()
+    return frozenset(
+        i for i, o in enumerate(outputs) if any(re.search(rf"\b{d}\b", o.sql) for d in doubles)
+    )
+
+
+def verify_or_tell(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -> Verdict:
+    """The verdict; where the view or its sources cannot be read, one that says why."""
+    started = time.monotonic()
+    try:
+        return verify_view(parts, plan, wait_for, at)
+    except DefiniteError as error:
+        cn = parts.catalog.views.get(plan.name).cn if at is None else resolve(parts.catalog, at)
+        took = time.monotonic() - started
+        return Verdict(plan.name, cn or 0, False, 0, 0, 0, took, error=str(error))

@@ -42,7 +42,7 @@ from steadyview.runtime.recording import Recording, recorded
 from steadyview.runtime.schemas import Relations, known_relations, present_relations
 from steadyview.runtime.serving import Answer, Commit
 from steadyview.runtime.status import RunSummary, Status, source_status, time_of, view_status
-from steadyview.runtime.verifying import verify_view
+from steadyview.runtime.verifying import verify_or_tell, verify_view
 from steadyview.sources.registry import open_source
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.view_store import ViewStore
@@ -281,6 +281,7 @@ class Warehouse:
             raise ConfigError(
                 f'there is no source "{name}"',
                 detail=f"sources: {', '.join(sorted(self.project.sources))}",
+                hint="a source is removed while the project still says how to reach it",
             )
         with self._lease("source remove"):
             # first, so that no view ever rests on a stream with a gap
@@ -305,14 +306,19 @@ class Warehouse:
         return serving.answer(self._parts, beside(self._parts.spark), self._readable(), sql, at)
 
     def verify(self, views: Sequence[str] | None = None, at: At = None) -> list[Verdict]:
-        """Recompute views from their SQL text and compare."""
+        """Recompute views from their SQL text and compare.
+
+        Asked for all views, one that cannot be compared is told by its verdict; asked for by name,
+        it is an error.
+        """
         plans = self._readable()
         names = list(views) if views else [n for n, p in plans.items() if self._has_state(n)]
         for name in names:
             if name not in plans:
                 raise _no_view(name, list(plans))
         with self._following() as wait_for:
-            return [verify_view(self._parts, plans[n], wait_for, at) for n in names]
+            check = verify_view if views else verify_or_tell
+            return [check(self._parts, plans[n], wait_for, at) for n in names]
 
     def _has_state(self, name: str) -> bool:
         row = self._catalog.views.find(name)

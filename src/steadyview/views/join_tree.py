@@ -16,6 +16,7 @@ the two columns compare without a cast that changes equality. Everything else is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from itertools import combinations
 
 from steadyview.views.definition import Definition, Equality
 
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 _INTEGERS = {"SMALLINT", "INT", "BIGINT"}
 _INDEXED, _KEYED, _EQUALITY, _CONDITION, _CROSS = range(5)
 
@@ -189,4 +191,19 @@ def comparable(left: str, right: str) -> bool:
     """
     if left == right or {left, right} <= _INTEGERS:
         return True
-    return left.startswith("DECIMAL(") and right.startswith("DECIMAL(")
+    return _plain_decimals(left, right)
+
+
+def _plain_decimals(left: str, right: str) -> bool:
+    """Whether both fit one DECIMAL of 38 digits; beyond that Spark compares rounded values.
+
+    >>> _plain_decimals("DECIMAL(38,18)", "DECIMAL(20,0)")
+    True
+    >>> _plain_decimals("DECIMAL(38,18)", "DECIMAL(30,0)")
+    False
+    """
+    found = [_DECIMAL.fullmatch(kind) for kind in (left, right)]
+    sizes = [(int(m[1]), int(m[2])) for m in found if m]
+    if len(sizes) < 2:
+        return False
+    return max(p - s for p, s in sizes) + max(s for _, s in sizes) <= 38

@@ -57,7 +57,7 @@ def lookup_in(source: SourceText, scope: Scope, aliases: Aliases = no_aliases) -
 def usable(source: SourceText, column: Visible, at: int) -> Fragment:
     """What the column stands for; UNSUPPORTED_TYPE if its values cannot be kept."""
     if column.unsupported is not None:
-        fact = f'uses column "{column.name}", of type {column.unsupported}'
+        fact = f'uses column "{column.name}", which cannot be kept: {column.unsupported}'
         raise source.refuse_at("UNSUPPORTED_TYPE", at, fact)
     return column.value
 

@@ -67,14 +67,16 @@ class Applier:
         wanted, found = _buckets_for(files), _buckets_of(files)
         touched = self._touched(base.cn, cn, delta_version, wanted) if found == wanted else None
         old = [f for f in files if touched is None or _bucket(f) in touched]
-        rows = self._rolled(base, cn, delta_version, [f.path for f in old])
-        return self._write(rows, cn, wanted, [f.relative for f in old])
-
-    def _rolled(self, base: Base, cn: int, version: int, files: Sequence[str]) -> str:
+        paths = [f.path for f in old]
         states = States(self._spark, self._store)
-        if not self._store.shape.states:
-            return states.rows_sql(base, cn, version, files)
-        return self._with_visible(f"({states.states_sql(base, cn, version, files)})")
+        try:
+            if self._store.shape.states:
+                rows = self._with_visible(f"({states.states_sql(base, cn, delta_version, paths)})")
+            else:
+                rows = states.rows_sql(base, cn, delta_version, paths)
+            return self._write(rows, cn, wanted, [f.relative for f in old])
+        finally:
+            states.drop()
 
     def _with_visible(self, states: str) -> str:
         """State rows with the visible columns before them."""
@@ -84,9 +86,11 @@ class Applier:
         return visible_sql(shape.definition, shape.types, states, keep=keys)
 
     def _touched(self, after: int, upto: int, version: int, buckets: int) -> set[int]:
-        changed = States(self._spark, self._store).changed_sql(after, upto, version)
+        states = States(self._spark, self._store)
+        changed = states.changed_sql(after, upto, version)
         hashed = _hash_of(self._delta_columns(), buckets)
         found = self._spark.sql(f"SELECT DISTINCT {hashed} AS b FROM {changed}").toArrow()
+        states.drop()
         return set(found["b"].to_pylist())
 
     def _write(self, rows: str, cn: int, buckets: int, removes: list[str]) -> Base:

@@ -19,12 +19,16 @@ from steadyview.warehouse.view_store import ViewStore, ddl, quoted
 
 
 class States:
-    """Puts the rows of one view together; its temporary views live as long as the session."""
+    """Puts the rows of one view together; its temporary views live until `drop`, or with Spark."""
 
     def __init__(self, spark: SparkSession, store: ViewStore) -> None:
         self._spark = spark
         self._store = store
         self._frames = Frames(spark)
+
+    def drop(self) -> None:
+        """Forget the temporary views: what was made of them has been computed."""
+        self._frames.drop()
 
     def visible(self, row: ViewRow, bases: Sequence[Base], cn: int) -> DataFrame:
         """What a reader of the view sees at cn."""
