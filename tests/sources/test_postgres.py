@@ -22,7 +22,13 @@ from steadyview.sources import Read, Source, open_source
 from steadyview.sources.postgres.position import Lsn
 from steadyview.sources.postgres.snapshot import Visible
 from tests.servers import shared_postgres
-from tests.sources.world import PostgresWorld, answer, images
+from tests.sources.world import PostgresWorld, Watch, answer, images
+
+
+def losses(watch: Watch) -> list[tuple[str, int]]:
+    """Column and seq of everything that was told to be lost, in order."""
+    return [(x.column, x.seq) for c in watch.chunks for x in c.lost]
+
 
 # Column type, its Spark type, and pairs of SQL text and the value it must arrive as.
 TYPES = [
@@ -238,6 +244,46 @@ def test_truncate_loses_the_relation_and_no_other(postgres: PostgresWorld) -> No
     assert "TRUNCATE" in watch.lost["t", "id"]
     assert [(t.seq, t.rows) for t in watch.transactions] == [(1, 1), (2, 0), (3, 1)]
     assert {x.seq for c in watch.chunks for x in c.lost} == {2}
+
+
+def test_every_truncate_is_told(postgres: PostgresWorld) -> None:
+    postgres.table("t", "id integer, n integer")
+    watch = postgres.watch("t")
+    writer = postgres.writer()
+    for number in range(2):
+        writer.execute("INSERT INTO t VALUES (?, 1)", number)
+        writer.execute("TRUNCATE t")
+    watch.drain()
+    assert losses(watch) == [("id", 2), ("n", 2), ("id", 4), ("n", 4)]
+
+
+def test_every_bad_value_is_told_once_per_transaction_and_good_ones_are_kept(
+    postgres: PostgresWorld,
+) -> None:
+    postgres.table("t", "id integer PRIMARY KEY, v numeric(8,2)")
+    watch = postgres.watch("t")
+    writer = postgres.writer()
+    writer.execute("INSERT INTO t VALUES (1, 1), (2, 'NaN'), (3, 3), (4, 'NaN')")
+    writer.execute("INSERT INTO t VALUES (5, 5)")
+    writer.execute("INSERT INTO t VALUES (6, 'NaN'), (7, 7)")
+    watch.drain()
+    writer.execute("INSERT INTO t VALUES (8, 'NaN'), (9, 9)")
+    watch.drain()
+    assert losses(watch) == [("v", 1), ("v", 3), ("v", 4)]
+    rows = [(1, 1), (2, None), (3, 3), (4, None), (5, 5), (6, None), (7, 7), (8, None), (9, 9)]
+    assert watch.replay(watch.relations[0]) == Counter(rows)
+
+
+def test_every_transaction_without_whole_old_rows_is_told(postgres: PostgresWorld) -> None:
+    """Their rows are not in the stream; a view made anew after the first must hear of the next."""
+    postgres.table("t", "id integer PRIMARY KEY")
+    watch = postgres.watch("t")
+    writer = postgres.writer()
+    writer.execute("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+    writer.execute("INSERT INTO t VALUES (1), (2)")
+    writer.execute("INSERT INTO t VALUES (3)")
+    watch.drain()
+    assert losses(watch) == [("id", 1), ("id", 2)]
 
 
 def test_a_truncate_never_comes_between_a_snapshot_and_its_reads(postgres: PostgresWorld) -> None:

@@ -105,6 +105,32 @@ def test_a_value_of_another_kind_is_named_and_loses_its_column_only(
     snapshot.close()
 
 
+def test_every_bad_value_is_told_once_per_transaction_and_good_ones_are_kept(
+    sqlite: SqliteWorld,
+) -> None:
+    sqlite.table("t", "id INTEGER PRIMARY KEY, v INTEGER")
+    watch = sqlite.watch("t")
+    writer = sqlite.writer()
+    for values in ("(1, 1), (2, 'x'), (3, 3), (4, 'y')", "(5, 5)", "(6, 'z'), (7, 7)"):
+        writer.execute(f"INSERT INTO t VALUES {values}")
+        watch.drain()
+    assert [(x.column, x.seq) for c in watch.chunks for x in c.lost] == [("v", 1), ("v", 3)]
+    rows = [(1, 1), (2, None), (3, 3), (4, None), (5, 5), (6, None), (7, 7)]
+    assert watch.replay(watch.relations[0]) == Counter(rows)
+
+
+def test_a_column_that_came_back_and_goes_again_is_told_again(sqlite: SqliteWorld) -> None:
+    sqlite.table("t", "id INTEGER PRIMARY KEY, v INTEGER")
+    watch = sqlite.watch("t")
+    writer = sqlite.writer()
+    for old, new in (("v", "w"), ("w", "v"), ("v", "w")):
+        writer.execute(f"ALTER TABLE t RENAME COLUMN {old} TO {new}")
+        writer.execute(f"INSERT INTO t (id, {new}) SELECT coalesce(max(id), 0) + 1, 7 FROM t")
+        watch.drain()
+    assert [(x.column, x.seq) for c in watch.chunks for x in c.lost] == [("v", 1), ("v", 3)]
+    assert watch.replay(watch.relations[0]) == Counter([(1, None), (2, 7), (3, None)])
+
+
 def test_text_that_is_not_utf8_is_named(sqlite: SqliteWorld) -> None:
     sqlite.table("t", "id INTEGER PRIMARY KEY, v TEXT")
     watch = sqlite.watch("t")

@@ -65,7 +65,7 @@ class Deliveries:
         """Read what was admitted meanwhile; the newest cn."""
         last = self._parts.catalog.commits.last_cn()
         if last > self._read:
-            self._check_lost(last)
+            self._check_lost()
             for run in self._parts.catalog.commits.runs(self._read + 1, last):
                 self._waiting.extend(self._transactions(run))
             self._read = last
@@ -100,12 +100,15 @@ class Deliveries:
             part = counted.slice(start, stop - start)
             yield Change(relation, self._algebra.rows(relation, part, 1), bool(signs[start] > 0))
 
-    def _check_lost(self, upto: int) -> None:
-        """ViewStopped if a column that the view uses was lost in what is to be read."""
+    def _check_lost(self) -> None:
+        """ViewStopped if a column that the view uses was lost in what is to be read, or later.
+
+        Only the last loss of a column is kept: there may be another one before it.
+        """
         for lost in self._parts.catalog.sources.lost_columns():
             cn = self._parts.catalog.commits.cn_of(lost.relation.source, lost.seq)
             used = lost.column in self._plan.uses(lost.relation)
-            if used and cn is not None and self._read < cn <= upto:
+            if used and cn is not None and self._read < cn:
                 raise ViewStopped(lost.reason)
 
 

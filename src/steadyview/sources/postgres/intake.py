@@ -4,8 +4,9 @@ Invariant: between two calls of `chunk`, `ended` are the transactions whose comm
 and every row message taken since is held exactly once. A transaction gets a number only if it
 changed a watched relation (TRUNCATE included).
 
-A loss is told once per column and session: the values of that column are NULL from there on. Losing
-a whole relation is losing each of its columns.
+A loss is told once per column and transaction, in every transaction that loses something: a view
+made anew after one loss must hear of the next. A value that cannot be kept is NULL, those around it
+are not. Losing a whole relation is losing each of its columns.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from steadyview.changes.types import COUNT, SEQ, TX
 from steadyview.sources.postgres import pgoutput
 from steadyview.sources.postgres.pgoutput import Begin, RelationMessage, RowMessages
 from steadyview.sources.postgres.position import Lsn
-from steadyview.sources.postgres.types import NotKept, PgType, convert, first_bad, pg_type
+from steadyview.sources.postgres.types import PgType, convert_good, pg_type
 
 MARKER = "steadyview"
 """Prefix of the logical messages that a snapshot sends through the stream."""
@@ -62,7 +63,8 @@ class Intake:
         self._describe = describe
         self._bindings: dict[bytes, _Binding] = {}
         self._superseded: list[_Binding] = []
-        self._gone: set[tuple[RelationName, str]] = set()
+        self._told: set[tuple[RelationName, str, int]] = set()
+        self._broken: set[RelationName] = set()
         self._lost: list[LostColumn] = []
         self._seq = next_seq
         self._begin: Begin | None = None
@@ -93,9 +95,13 @@ class Intake:
             self.position = end
 
     def lose_relation(self, relation: RelationSchema, reason: str) -> None:
-        """Outside any transaction: from here on the stream lacks changes of the relation."""
-        if all((relation.name, c.name) in self._gone for c in relation.columns):
+        """Outside any transaction: from here on the stream lacks changes of the relation.
+
+        Told once: such a relation is not answered any more either.
+        """
+        if relation.name in self._broken:
             return
+        self._broken.add(relation.name)
         self._lose(relation, reason)
         self.ended.append(Transaction(self._seq, 0, 0, 0))
         self._seq += 1
@@ -115,6 +121,7 @@ class Intake:
             tuple(self._lost),
         )
         self._superseded, self._lost, self.ended = [], [], []
+        self._told = {told for told in self._told if told[2] == self._seq}
         self.bytes, self.prompt = 0, False
         return chunk
 
@@ -128,6 +135,8 @@ class Intake:
             binding.rows.add(message, self._seq, self._begin.xid)
             self.bytes += len(message)
             self._tx_rows += 2 if kind == pgoutput.UPDATE else 1
+        else:
+            self._lose_unreadable(binding)
 
     def _take_other(self, kind: str, data: bytes) -> None:
         if kind == "B":
@@ -169,12 +178,18 @@ class Intake:
         if old:
             self._superseded.append(old)
         self._bindings[key] = _Binding(relation, message, self._places(relation, message))
-        others = [b for k, b in self._bindings.items() if k != key and b.relation is relation]
+        others = [k for k, b in self._bindings.items() if k != key and b.relation is relation]
         if others:
+            self._superseded += [self._bindings.pop(k) for k in others]
             self._lose(relation, f'"{relation.name}" was dropped and made anew')
-        if message.path != relation.name.path:
-            self._lose(relation, f'"{relation.name}" was renamed to "{".".join(message.path)}"')
-        elif not message.full_identity:
+        if not self._bindings[key].readable:
+            self._lose_unreadable(self._bindings[key])
+
+    def _lose_unreadable(self, binding: _Binding) -> None:
+        relation, path = binding.relation, binding.layout.path
+        if path != relation.name.path:
+            self._lose(relation, f'"{relation.name}" was renamed to "{".".join(path)}"')
+        else:
             self._lose(relation, f'"{relation.name}" no longer has REPLICA IDENTITY FULL')
 
     def _places(self, relation: RelationSchema, message: RelationMessage) -> list[int | None]:
@@ -208,10 +223,11 @@ class Intake:
         column: str | None = None,
         seq: int | None = None,
     ) -> None:
+        at = seq or self._seq
         for name in [column] if column else [c.name for c in relation.columns]:
-            if (relation.name, name) not in self._gone:
-                self._gone.add((relation.name, name))
-                self._lost.append(LostColumn(relation.name, name, seq or self._seq, reason))
+            if (relation.name, name, at) not in self._told:
+                self._told.add((relation.name, name, at))
+                self._lost.append(LostColumn(relation.name, name, at, reason))
 
     def _table(self, binding: _Binding) -> pa.Table:
         wanted = [p for p in binding.places if p is not None]
@@ -226,21 +242,17 @@ class Intake:
         self, binding: _Binding, number: int, texts: dict[int, pa.Array], rows: pgoutput.DecodedRows
     ) -> pa.Array:
         column, place = binding.relation.columns[number], binding.places[number]
-        nothing = pa.nulls(len(rows.seqs), arrow_type(column.type))
         kept = pg_type(column.source_type)
         if place is None or not isinstance(kept, PgType):
-            return nothing
-        try:
-            return convert(texts[place], kept)
-        except NotKept:
-            bad = first_bad(texts[place], kept) or 0
-        where = _row_name(binding, texts, bad)
-        reason = (
-            f'column "{column.name}" of "{binding.relation.name}" holds {texts[place][bad]}{where}'
-        )
-        self._lose(binding.relation, reason, column.name, int(rows.seqs[bad].item()))
-        good = convert(texts[place].slice(0, bad), kept)
-        return pa.concat_arrays([good, nothing.slice(bad)])
+            return pa.nulls(len(rows.seqs), arrow_type(column.type))
+        values, bad = convert_good(texts[place], kept)
+        for row in bad:
+            seq = int(rows.seqs[row].item())
+            if (binding.relation.name, column.name, seq) not in self._told:
+                what = f"holds {texts[place][row]}{_row_name(binding, texts, row)}"
+                reason = f'column "{column.name}" of "{binding.relation.name}" {what}'
+                self._lose(binding.relation, reason, column.name, seq)
+        return values
 
 
 def _row_name(binding: _Binding, texts: dict[int, pa.Array], row: int) -> str:

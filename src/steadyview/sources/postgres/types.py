@@ -107,6 +107,24 @@ def convert(texts: pa.Array, kept: PgType) -> pa.Array:
         raise NotKept(str(error)) from None
 
 
+def convert_good(texts: pa.Array, kept: PgType) -> tuple[pa.Array, list[int]]:
+    """`convert`, with NULL for each text that is not such a value; and the places of those.
+
+    >>> values, bad = convert_good(pa.array(["1", "NaN", "3"]), PgType("INT", "number"))
+    >>> values.to_pylist(), bad
+    ([1, None, 3], [1])
+    """
+    try:
+        return convert(texts, kept), []
+    except NotKept:
+        if len(texts) == 1:
+            return pa.nulls(1, arrow_type(kept.spark)), [0]
+    middle = len(texts) // 2
+    left, bad_left = convert_good(texts.slice(0, middle), kept)
+    right, bad_right = convert_good(texts.slice(middle), kept)
+    return pa.concat_arrays([left, right]), [*bad_left, *(middle + b for b in bad_right)]
+
+
 def first_bad(texts: pa.Array, kept: PgType) -> int | None:
     """The place of the first text that cannot be converted; None if all can."""
     if _converts(texts, kept):

@@ -1,8 +1,12 @@
 """From log rows to chunks: transactions counted, rows typed, losses named.
 
 `ends` are the log rows at which transactions end. A transaction gets a number only if it changed a
-watched relation, or lost something of it. A loss is told once per column and session; the column's
-values are NULL from there on.
+watched relation, or lost something of it.
+
+A loss is told once per column and transaction, in every transaction that loses something: a view
+made anew after one loss must hear of the next. A value that cannot be kept is NULL, those around it
+are not. A column that is *gone* (dropped, renamed, not logged) is told when it goes, and is NULL
+until it is back.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from steadyview.changes import (
 from steadyview.changes.types import COUNT, SEQ, TX
 from steadyview.sources.sqlite.log import Logged
 from steadyview.sources.sqlite.position import LogPosition
-from steadyview.sources.sqlite.types import NotKept, SqliteType, convert, first_bad, sqlite_type
+from steadyview.sources.sqlite.types import SqliteType, convert_good, sqlite_type
 
 _FIXED_FIELDS = 3
 """Fields of a fetched row before its values: seq, relation, count."""
@@ -40,6 +44,7 @@ class Intake:
     ) -> None:
         self._bound: dict[int, tuple[RelationSchema, list[int | None]]] = {}
         self._gone: set[tuple[RelationName, str]] = set()
+        self._told: set[tuple[RelationName, str, int]] = set()
         self._lost: list[LostColumn] = []
         self._tables: dict[RelationName, list[pa.Table]] = {}
         self._ended: list[tuple[int, int]] = []
@@ -48,7 +53,7 @@ class Intake:
         self._rows = 0
         self._touched = False
         self._seq = next_seq
-        self._told = position
+        self._reported = position
         self.position = position
         self.bytes = 0
 
@@ -61,7 +66,7 @@ class Intake:
     @property
     def news(self) -> bool:
         """Whether a chunk would say anything."""
-        return bool(self._tables or self._ended or self._lost or self.position != self._told)
+        return bool(self._tables or self._ended or self._lost or self.position != self._reported)
 
     def bind(self, relation: RelationSchema, logged: Logged | None) -> None:
         """The relation's rows carry this number in the log."""
@@ -69,9 +74,13 @@ class Intake:
             self._bound[logged.number] = (relation, logged.places(relation))
 
     def lose(self, relation: RelationSchema, columns: Mapping[str, str]) -> None:
-        """Columns whose values are not known from the next transaction on."""
+        """The columns whose values are not known from the next transaction on; all others are."""
+        before = {column for name, column in self._gone if name == relation.name}
+        self._gone -= {(relation.name, column) for column in before - columns.keys()}
+        self._gone |= {(relation.name, column) for column in columns}
         for column, reason in columns.items():
-            self._lose(relation, column, self._seq, reason)
+            if column not in before:
+                self._lose(relation, column, reason)
 
     def begin(self, ends: Sequence[int]) -> None:
         """A new read: the next transactions end at these log rows."""
@@ -107,7 +116,8 @@ class Intake:
             tuple(self._lost),
         )
         self._tables, self._ended, self._lost = {}, [], []
-        self._told, self.bytes = self.position, 0
+        self._reported, self.bytes = self.position, 0
+        self._told = {told for told in self._told if told[2] == self._seq}
         return chunk
 
     def _end_before(self, row: int) -> None:
@@ -155,20 +165,18 @@ class Intake:
         fields: list[tuple[Any, ...]],
     ) -> pa.Array:
         column = relation.columns[number]
-        nothing = pa.nulls(len(fields[0]), arrow_type(column.type))
         kept = sqlite_type(column.source_type)
         gone = (relation.name, column.name) in self._gone
         if place is None or gone or not isinstance(kept, SqliteType):
-            return nothing
+            return pa.nulls(len(fields[0]), arrow_type(column.type))
         values = fields[_FIXED_FIELDS + place]
-        try:
-            return convert(values, kept)
-        except NotKept:
-            bad = first_bad(values, kept)
-        where = self._row_name(relation, fields, bad)
-        reason = f'column "{column.name}" of "{relation.name}" holds {values[bad]!r}{where}'
-        self._lose(relation, column.name, self._seq, reason)
-        return pa.concat_arrays([convert(values[:bad], kept), nothing.slice(bad)])
+        array, bad = convert_good(values, kept)
+        if bad:
+            # All rows are of one transaction: its first bad value stands for the others.
+            what = f"holds {values[bad[0]]!r}{self._row_name(relation, fields, bad[0])}"
+            reason = f'column "{column.name}" of "{relation.name}" {what}'
+            self._lose(relation, column.name, reason)
+        return array
 
     def _row_name(self, relation: RelationSchema, fields: list[tuple[Any, ...]], row: int) -> str:
         """The row's primary key, for people."""
@@ -179,7 +187,7 @@ class Intake:
         values = ", ".join(str(fields[_FIXED_FIELDS + k][row]) for k in keys if k is not None)
         return f" in the row with ({', '.join(relation.key)}) = ({values})"
 
-    def _lose(self, relation: RelationSchema, column: str, seq: int, reason: str) -> None:
-        if (relation.name, column) not in self._gone:
-            self._gone.add((relation.name, column))
-            self._lost.append(LostColumn(relation.name, column, seq, reason))
+    def _lose(self, relation: RelationSchema, column: str, reason: str) -> None:
+        if (relation.name, column, self._seq) not in self._told:
+            self._told.add((relation.name, column, self._seq))
+            self._lost.append(LostColumn(relation.name, column, self._seq, reason))

@@ -154,6 +154,24 @@ def convert(values: Values, kept: SqliteType) -> pa.Array:
         raise NotKept(str(error)) from None
 
 
+def convert_good(values: Values, kept: SqliteType) -> tuple[pa.Array, list[int]]:
+    """`convert`, with NULL for each value that is not such a value; and the places of those.
+
+    >>> values, bad = convert_good([1, "x", 3], _BIGINT)
+    >>> values.to_pylist(), bad
+    ([1, None, 3], [1])
+    """
+    try:
+        return convert(values, kept), []
+    except NotKept:
+        if len(values) == 1:
+            return pa.nulls(1, arrow_type(kept.spark)), [0]
+    middle = len(values) // 2
+    left, bad_left = convert_good(values[:middle], kept)
+    right, bad_right = convert_good(values[middle:], kept)
+    return pa.concat_arrays([left, right]), [*bad_left, *(middle + b for b in bad_right)]
+
+
 def first_bad(values: Values, kept: SqliteType) -> int:
     """The place of the first value that cannot be converted."""
     for i, value in enumerate(values):
