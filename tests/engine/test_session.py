@@ -1,4 +1,4 @@
-"""The session: settings that would change what a view's rows mean are refused before Spark starts."""
+"""Settings that would change what a view's rows mean are refused before Spark starts."""
 
 from __future__ import annotations
 
