@@ -30,7 +30,7 @@ _HEADINGS = (
     "promised",
     "worst",
     "violations",
-    "messages per update, mean",
+    "messages",
     "max",
 )
 _SEEDS_LISTED = 10
@@ -194,6 +194,7 @@ class _Runs:
         """For people."""
         headings = [h if h != "promised" or not self._level else "required" for h in _HEADINGS]
         show(table(headings, map(_row, self.measured)))
+        print("messages: queries to sources per update, on average, and the most in one history")
         for found, example in zip(self.measured, self._counterexamples, strict=True):
             if found.unknown:
                 note(
@@ -201,8 +202,8 @@ class _Runs:
                     f"{found.unknown:,} histories were too large to judge"
                 )
             if example is not None:
-                print(f"{found.algorithm}, {found.scenario}: {_listed(found)}\n")
-                print(example.text, end="\n\n")
+                print(f"\n{found.algorithm}, {found.scenario}: {_listed(found)}\n")
+                print(example.text)
 
 
 def _row(found: Measured) -> tuple[Any, ...]:
