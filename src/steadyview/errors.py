@@ -23,13 +23,24 @@ from __future__ import annotations
 
 
 class SteadyviewError(Exception):
-    """Root of everything this package raises on purpose."""
+    """Root of everything this package raises on purpose.
 
-    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
+    `source`: the name of the source that the error is about, where only that one is concerned.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        source: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.detail = detail
         self.hint = hint
+        self.source = source
 
     def __str__(self) -> str:
         lines = [self.message]

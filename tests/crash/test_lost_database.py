@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import psycopg
 import pytest
+from psycopg import conninfo
 from typer.testing import CliRunner
 
 from steadyview.cli.app import app
@@ -78,6 +80,55 @@ def test_run_waits_for_a_database_that_was_never_seen(shop, server, spark):
         server.start()
         running.until(published)
         check_all(shop, here)
+
+
+@pytest.fixture
+def clerk(server, shop) -> psycopg.Connection:
+    """A session of the owner; the project runs as a role that may only read and replicate."""
+    with server.connect() as owner:
+        owner.execute("CREATE ROLE clerk LOGIN REPLICATION")
+        owner.execute("GRANT SELECT ON orders TO clerk")
+        owner.execute("CREATE PUBLICATION steadyview_shop FOR TABLE ONLY orders")
+        settings = shop.folder / "steadyview.toml"
+        clerks = conninfo.make_conninfo(server.url, user="clerk")
+        settings.write_text(settings.read_text().replace(f'"{server.url}"', json.dumps(clerks)))
+        yield owner
+
+
+def test_a_source_that_refuses_is_left_out_and_the_others_go_on(shop, clerk, spark):
+    with opened(shop.folder, spark) as here:
+        with Running(here.warehouse) as running:
+            running.until(published)
+            clerk.execute("REVOKE SELECT ON orders FROM clerk")
+            shop.sell(1)
+            running.until(lambda s: "permission denied" in (source(s, "shop").error or ""))
+            shop.move(1)
+            running.until(lambda s: cn_of(s, "regions") == 2)
+            clerk.execute("GRANT SELECT ON orders TO clerk")
+            running.until(lambda s: s.cn == 2 and published(s))
+        clerk.execute("ALTER TABLE orders REPLICA IDENTITY DEFAULT")
+        with Running(here.warehouse) as running:
+            shop.move(1)
+            left = running.until(lambda s: cn_of(s, "regions") == 3 and source(s, "shop").error)
+            assert "REPLICA IDENTITY FULL" in source(left, "shop").error
+            clerk.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
+            running.until(published)
+        check_all(shop, here, ["sold", "totals", "regions"])
+
+
+def test_a_file_that_was_moved_away_is_missed_until_it_is_back(shop, spark):
+    shop.add_view("pairs")
+    file, elsewhere = shop.folder / "crm.db", shop.folder / "moved.db"
+    with opened(shop.folder, spark) as here, Running(here.warehouse) as running:
+        running.until(published)
+        file.rename(elsewhere)
+        running.until(lambda s: "does not exist" in (source(s, "crm").error or ""))
+        shop.sell(1)
+        running.until(lambda s: cn_of(s, "pairs") == 1)
+        elsewhere.rename(file)
+        shop.move(1)
+        running.until(lambda s: s.cn == 2 and published(s))
+        check_all(shop, here, ["sold", "totals", "regions", "pairs"])
 
 
 def test_changes_lost_with_the_slot_are_told_and_removing_the_source_builds_anew(

@@ -26,7 +26,7 @@ from steadyview.errors import ColumnLost, SteadyviewError
 _CARRIED = re.compile(r"<steadyview ([A-Za-z0-9+/=]+)>")
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _MISSING = re.compile(r"FileNotFoundException|PATH_NOT_FOUND|FILE_NOT_EXIST|NoSuchFileException")
-_PARTS = ("message", "detail", "hint", "relation", "column")
+_PARTS = ("message", "detail", "hint", "source", "relation", "column")
 
 
 class Carried(Exception):
@@ -69,7 +69,7 @@ def cause(error: Exception, folder: Path) -> SteadyviewError | None:
 def _unpacked(parts: dict[str, Any]) -> SteadyviewError:
     kind = getattr(errors, parts.pop("kind"), SteadyviewError)
     if kind is not ColumnLost:
-        parts = {k: v for k, v in parts.items() if k in ("message", "detail", "hint")}
+        parts = {k: v for k, v in parts.items() if k in ("message", "detail", "hint", "source")}
     error: SteadyviewError = kind(parts.pop("message"), **parts)
     return error
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from steadyview.catalog import Catalog, Flush
 from steadyview.changes import RelationSchema, StreamPosition
 from steadyview.crash_points import crash_point
-from steadyview.errors import SourceUnavailable, SteadyviewError, TransientError
+from steadyview.errors import SourceRefused, SourceUnavailable, SteadyviewError, TransientError
 from steadyview.sources.contract import Monitor, Source
 from steadyview.update_log import FlushWriter, UpdateLog
 
@@ -24,6 +24,8 @@ FLUSH_SECONDS = 0.2
 FLUSH_BYTES = 64 * 1024 * 1024
 IDLE_SECONDS = 1.0
 RETRY_SECONDS = 2.0
+REFUSED_SECONDS = 10.0
+"""Until a source that refused is asked again: somebody has to change something there first."""
 
 
 class Capture(threading.Thread):
@@ -72,18 +74,25 @@ class Capture(threading.Thread):
                     raise SourceUnavailable(
                         f'source "{self.source.name}" did not deliver its changes in time',
                         detail=f"waited {timeout:.0f} s for position {position}",
+                        source=self.source.name,
                     )
                 self._news.wait(min(left, 0.5))
             self._wanted = None
 
     def run(self) -> None:
-        """Capture until stopped; a transient failure is tried again, a definite one is kept."""
+        """Capture until stopped.
+
+        A source that does not answer, or refuses, is asked again; any other error is kept.
+        """
         while not self._stopping.is_set():
             try:
                 self._session()
             except TransientError as error:
                 self._failed(error)
                 self._stopping.wait(RETRY_SECONDS)
+            except SourceRefused as error:
+                self._failed(error)
+                self._stopping.wait(REFUSED_SECONDS)
             except SteadyviewError as error:
                 self._failed(error)
                 return
@@ -96,6 +105,7 @@ class Capture(threading.Thread):
                 return
 
     def _failed(self, error: SteadyviewError) -> None:
+        error.source = self.source.name
         with self._news:
             self.error = error
             self._news.notify_all()

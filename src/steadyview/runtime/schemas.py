@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from steadyview.catalog import merge_schema
 from steadyview.changes import RelationName, RelationSchema
-from steadyview.errors import SourceUnavailable
+from steadyview.errors import (
+    ChangesLost,
+    DefiniteError,
+    SourceRefused,
+    SourceUnavailable,
+    SteadyviewError,
+)
 from steadyview.runtime.parts import Parts
 from steadyview.sources.contract import Source
 
@@ -71,21 +77,25 @@ class Present:
 def present_sources(parts: Parts, *, patient: bool) -> Present:
     """Record and set up what every source has now.
 
-    If `patient`, a source that does not answer but is known stands with what is recorded of it.
+    If `patient`, a source that does not answer, or refuses, but is known stands with what is
+    recorded of it; unless every source refuses, for then there is nothing to do.
     """
     schemas: list[RelationSchema] = []
     unsupported: dict[RelationName, Mapping[str, str]] = {}
-    away = set()
+    away: dict[str, SteadyviewError] = {}
     for source in parts.sources.values():
         known = parts.catalog.sources.schemas(source.name)
         try:
             schemas += record_relations(parts, source)
             _add(unsupported, source)
-        except SourceUnavailable:
+        except (SourceUnavailable, SourceRefused, ChangesLost) as error:
             if not (patient and known):
                 raise
             schemas += known
-            away.add(source.name)
+            away[source.name] = error
+    refused = [error for error in away.values() if isinstance(error, DefiniteError)]
+    if refused and len(refused) == len(parts.sources):
+        raise refused[0]
     return Present(Relations(tuple(schemas), unsupported), frozenset(away))
 
 

@@ -78,13 +78,17 @@ class Address:
                 f'source "{self.source}" does not let us in',
                 detail=text,
                 hint=f"correct the url of [sources.{self.source}], or the rights at the server",
+                source=self.source,
             )
         if (
             isinstance(error, psycopg.OperationalError)
             or (state or "08")[:2] in _UNAVAILABLE_CLASSES
         ):
-            return SourceUnavailable(f'source "{self.source}" does not answer', detail=text)
-        return SourceRefused(f'source "{self.source}" refused a statement', detail=text)
+            kind: type[SteadyviewError] = SourceUnavailable
+            fact = f'source "{self.source}" does not answer'
+        else:
+            kind, fact = SourceRefused, f'source "{self.source}" refused a statement'
+        return kind(fact, detail=text, source=self.source)
 
     def connect(self, *, replication: bool = False) -> psycopg.Connection:
         """A new autocommit session with the pinned settings."""

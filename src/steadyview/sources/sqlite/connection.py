@@ -38,7 +38,7 @@ class DatabaseFile:
         is found and named, instead of failing the whole read.
         """
         if not self.path.is_file():
-            raise SourceRefused(f'file of source "{self.source}" does not exist: "{self.path}"')
+            raise SourceRefused(self._missing(), source=self.source)
         with self.errors():
             connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode=rw",
@@ -52,6 +52,17 @@ class DatabaseFile:
             )
             connection.execute("PRAGMA synchronous = NORMAL")
         return connection
+
+    def identity(self) -> tuple[int, int]:
+        """Tells the file from another one at its place.
+
+        SourceUnavailable if there is none: a source that is set up had one, and may have it again.
+        """
+        try:
+            found = self.path.stat()
+        except OSError:
+            raise SourceUnavailable(self._missing(), source=self.source) from None
+        return found.st_dev, found.st_ino
 
     @contextlib.contextmanager
     def session(self) -> Iterator[sqlite3.Connection]:
@@ -73,9 +84,14 @@ class DatabaseFile:
 
     def _translated(self, error: sqlite3.Error) -> SteadyviewError:
         code = getattr(error, "sqlite_errorcode", None)
+        kind: type[SteadyviewError] = SourceRefused
+        fact = f'source "{self.source}" refused a statement'
         if code is not None and code & 0xFF in _TRANSIENT:
-            return SourceUnavailable(f'source "{self.source}" does not answer', detail=str(error))
-        return SourceRefused(f'source "{self.source}" refused a statement', detail=str(error))
+            kind, fact = SourceUnavailable, f'source "{self.source}" does not answer'
+        return kind(fact, detail=str(error), source=self.source)
+
+    def _missing(self) -> str:
+        return f'file of source "{self.source}" does not exist: "{self.path}"'
 
 
 @contextlib.contextmanager

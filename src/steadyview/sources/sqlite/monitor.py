@@ -41,6 +41,7 @@ class SqliteMonitor:
         self._file = file
         self._cuts = Cuts(file.path)
         self._relations = relations
+        self._identity = file.identity()
         self._connection = file.connect()
         self._intake = Intake(relations, position, next_seq)
         self._reading: Iterator[Chunk] | None = None
@@ -52,6 +53,7 @@ class SqliteMonitor:
     def poll(self, timeout: float) -> Chunk | None:
         """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
         deadline = time.monotonic() + timeout
+        self._require_file()
         with self._file.errors():
             while True:
                 chunk = self._next()
@@ -76,6 +78,14 @@ class SqliteMonitor:
         self._closed.set()
         self._reading = None
         self._connection.close()
+
+    def _require_file(self) -> None:
+        """A file that was moved is still open here, while its users write to another one."""
+        if self._file.identity() != self._identity:
+            raise SourceUnavailable(
+                f'file of source "{self._file.source}" was replaced by another one',
+                source=self._file.source,
+            )
 
     def _next(self) -> Chunk | None:
         if self._reading is None:

@@ -35,6 +35,7 @@ class SqliteSnapshot:
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
+        file.identity()
         self._connection = file.connect()
         self._lock = threading.RLock()
         self._numbers = itertools.count()
@@ -89,7 +90,9 @@ class SqliteSnapshot:
             self._connection.execute("BEGIN")
             if not log.exists(self._connection):
                 raise SourceRefused(
-                    f'source "{self._file.source}" is not set up', hint="run: steadyview run"
+                    f'source "{self._file.source}" is not set up',
+                    hint="run: steadyview run",
+                    source=self._file.source,
                 )
             position = LogPosition(log.identity(self._connection), log.last_row(self._connection))
             cuts.note(notes, position.log, position.row)

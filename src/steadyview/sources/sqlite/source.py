@@ -96,6 +96,7 @@ class SqliteSource:
         """The stream from `position` on."""
         if not isinstance(position, LogPosition):
             raise TypeError(f"not a SQLite position: {position}")
+        self._file.identity()
         with self._file.session() as connection:
             self._check_position(connection, position)
         return SqliteMonitor(self._file, relations, position, next_seq)
