@@ -93,49 +93,52 @@ class Dice:
 
     def chosen(self, now: Situation) -> Choice | None:
         """By weight; what is held only if there is nothing else."""
+        held = self._held_now(now) if self._adversary else frozenset()
+        total = self._total(now, held)
+        if held and not total:
+            held = frozenset()
+            total = self._total(now, held)
+        if not total:
+            return None
+        tick = self._manners.tick if now.is_periodic else 0.0
+        crash = self._manners.crash if now.crashes else 0.0
+        point = self._random.random() * (total + tick + crash)
+        if point < total:
+            return self._at(now, held, point)
+        return TICK_CHOICE if point < total + tick else CRASH_CHOICE
+
+    def _total(self, now: Situation, held: frozenset[Choice]) -> float:
+        """The weight of everything that may happen at a source."""
         manners = self._manners
         execute, evaluate, deliver = manners.execute, manners.evaluate, manners.deliver
         total = 0.0
-        choices: list[tuple[float, Choice]] = []
         for source in now.sources:
             if source.todo:
                 total += execute
-                choices.append((total, source.execute_choice))
-            if source.inbox:
+            if source.inbox and source.evaluate_choice not in held:
                 total += evaluate
-                choices.append((total, source.evaluate_choice))
-            if source.outbox:
+            if source.outbox and source.deliver_choice not in held:
                 total += deliver
-                choices.append((total, source.deliver_choice))
-        if self._adversary:
-            choices = self._unheld(now, choices)
-        return self._thrown(now, choices)
+        return total
 
-    def _thrown(self, now: Situation, choices: list[tuple[float, Choice]]) -> Choice | None:
-        if not choices:
-            return None
-        if now.is_periodic:
-            choices.append((choices[-1][0] + self._manners.tick, TICK_CHOICE))
-        if now.crashes and self._manners.crash:
-            choices.append((choices[-1][0] + self._manners.crash, CRASH_CHOICE))
-        point = self._random.random() * choices[-1][0]
-        for upto, choice in choices:
-            if point < upto:
-                return choice
-        return choices[-1][1]
+    def _at(self, now: Situation, held: frozenset[Choice], point: float) -> Choice:
+        """The event that a point falls on, the weights of all laid side by side."""
+        manners = self._manners
+        for source in now.sources:
+            for waiting, weight, choice in (
+                (source.todo, manners.execute, source.execute_choice),
+                (source.inbox, manners.evaluate, source.evaluate_choice),
+                (source.outbox, manners.deliver, source.deliver_choice),
+            ):
+                if waiting and choice not in held:
+                    last = choice
+                    point -= weight
+                    if point < 0:
+                        return choice
+        return last
 
-    def _unheld(
-        self, now: Situation, choices: list[tuple[float, Choice]]
-    ) -> list[tuple[float, Choice]]:
-        """The choices without what is held, each as likely as before; all if nothing is left."""
-        held = {choice for source in now.sources for choice in self._held(now, source)}
-        before, total, free = 0.0, 0.0, []
-        for upto, choice in choices:
-            if choice not in held:
-                total += upto - before
-                free.append((total, choice))
-            before = upto
-        return free or choices
+    def _held_now(self, now: Situation) -> frozenset[Choice]:
+        return frozenset(choice for source in now.sources for choice in self._held(now, source))
 
     def _held(self, now: Situation, source: Source) -> list[Choice]:
         manners, held = self._manners, []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from steadyview.algebra import Bag, Row, Value
@@ -26,6 +27,11 @@ class Choice(NamedTuple):
 
     what: str
     source: str = ""
+
+
+@lru_cache
+def _choices(source: str) -> tuple[Choice, Choice, Choice]:
+    return Choice(EXECUTE, source), Choice(EVALUATE, source), Choice(DELIVER, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +94,7 @@ class Source:
         self.rows: dict[int, Bag[Row]] = {}
         self.inbox: deque[Asked] = deque()
         self.outbox: deque[Report | Reply] = deque()
-        self.execute_choice = Choice(EXECUTE, name)
-        self.evaluate_choice = Choice(EVALUATE, name)
-        self.deliver_choice = Choice(DELIVER, name)
+        self.execute_choice, self.evaluate_choice, self.deliver_choice = _choices(name)
         self._uses = uses
         self._algebra = algebra
         self._frozen: dict[int, Bag[Row]] = {}
