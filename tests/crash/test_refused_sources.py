@@ -69,6 +69,19 @@ def test_a_table_without_full_identity_is_refused_with_the_statement_to_run(shop
         connection.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
 
 
+def test_check_tells_what_is_missing_with_the_statement_to_run(shop, server, spark):
+    with server.connect() as connection:
+        connection.execute("ALTER TABLE orders REPLICA IDENTITY DEFAULT")
+        command = ["check", "--json", "--project", str(shop.folder)]
+        result = CliRunner().invoke(app, command)
+        connection.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
+    assert result.exit_code == 1, result.output
+    (found,) = [c for c in json.loads(result.stdout) if "source" in c]
+    assert (found["source"], found["verdict"]) == ("shop", "not ready")
+    assert 'ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;' in found["hint"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+
+
 def test_a_server_without_logical_decoding_is_refused_with_the_setting(tmp_path, spark):
     server = Server(tmp_path / "postgres", wal_level="replica")
     try:

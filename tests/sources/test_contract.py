@@ -295,6 +295,15 @@ def test_strange_identifiers_are_only_names(world: World) -> None:
     snapshot.close()
 
 
+def test_looking_for_obstacles_changes_nothing(world: World) -> None:
+    world.table("items", ITEMS)
+    source = world.source("items")
+    assert source.obstacles(source.schemas()) == []
+    assert world.traces() == []
+    source.prepare(source.schemas())
+    assert source.obstacles(source.schemas()) == []
+
+
 def test_prepare_does_nothing_twice_and_remove_leaves_nothing(items: Watch) -> None:
     assert items.source.prepare(items.relations) == []
     assert items.world.traces()

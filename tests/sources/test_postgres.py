@@ -541,6 +541,32 @@ def test_a_role_that_may_not_publish_is_refused_with_the_exact_command(
         writer.execute("DROP OWNED BY guest; DROP ROLE guest")
 
 
+def test_every_obstacle_is_told_with_its_command_before_anything_is_changed(
+    postgres: PostgresWorld,
+) -> None:
+    writer = postgres.writer()
+    writer.execute("CREATE TABLE t (id integer)")
+    writer.execute("CREATE SCHEMA apart; CREATE TABLE apart.u (id integer)")
+    writer.execute("CREATE ROLE stranger LOGIN")
+    try:
+        url = postgres.database.url.replace("postgres:@", "stranger@")
+        settings = {**postgres.settings, "url": url, "tables": ["t", "apart.u"]}
+        source = open_source("src", settings, Path())
+        obstacles = source.obstacles(source.schemas())
+        assert postgres.traces() == []
+        with pytest.raises(SourceRefused, match="whole old rows"):
+            source.prepare(source.schemas())
+        for obstacle in obstacles:
+            assert obstacle.hint is not None
+            writer.execute(obstacle.hint.partition(": ")[2])
+        assert len(obstacles) == 5
+        assert source.obstacles(source.schemas()) == []
+        assert source.prepare(source.schemas())
+        source.close()
+    finally:
+        writer.execute("DROP OWNED BY stranger; DROP ROLE stranger")
+
+
 def test_row_security_makes_answers_fail_instead_of_hiding_rows(postgres: PostgresWorld) -> None:
     postgres.table("t", "id integer")
     writer = postgres.writer()

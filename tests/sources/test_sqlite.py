@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 from collections import Counter
 from datetime import date, datetime
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steadyview.changes import RelationSchema
-from steadyview.errors import ColumnLost, SourceRefused
+from steadyview.errors import ColumnLost, SourceRefused, SourceUnavailable
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.schema import read_table
 from tests.sources.world import SqliteWorld, Watch, answer
@@ -405,6 +406,19 @@ def test_a_missing_file_is_refused_and_not_created(sqlite: SqliteWorld) -> None:
     with pytest.raises(SourceRefused, match="does not exist"):
         sqlite.source("t").schemas()
     assert not (sqlite.folder / "absent.db").exists()
+
+
+def test_a_file_that_was_moved_or_replaced_is_unavailable(sqlite: SqliteWorld) -> None:
+    sqlite.table("t", "id INTEGER PRIMARY KEY")
+    watch = sqlite.watch("t")
+    moved = sqlite.path.with_name("moved.db")
+    sqlite.path.rename(moved)
+    for call in (watch.source.snapshot, lambda: watch.monitor.poll(0)):
+        with pytest.raises(SourceUnavailable, match="does not exist"):
+            call()
+    shutil.copy(moved, sqlite.path)
+    with pytest.raises(SourceUnavailable, match="replaced"):
+        watch.monitor.poll(0)
 
 
 def test_removing_gives_the_journal_mode_back(sqlite: SqliteWorld) -> None:

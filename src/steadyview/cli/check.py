@@ -13,15 +13,16 @@ from steadyview.cli.reporting import ExitCode, reporting
 from steadyview.cli.tables import note, print_json, show, table
 
 _STYLES = {"incremental": "green", "recomputed": "yellow", "refused": "bold red"}
+_NO = frozenset({"refused", "not ready"})
 
 
 def command(
     project: ProjectOption = HERE, json: JsonOption = False, debug: DebugOption = False
 ) -> None:
-    """Parse the views, connect to the sources; per view: incremental, recomputed or refused.
+    """Say of every view: incremental, recomputed or refused; and what is missing at the sources.
 
     A refused view comes with a reason code (docs/reasons.md), its place in the file and a hint.
-    Exit code 1 if a view is refused.
+    Nothing is changed. Exit code 1 if a view is refused or a source is not ready.
 
     [bold]Example[/]
 
@@ -33,19 +34,25 @@ def command(
             print_json([check.to_dict() for check in checks])
         else:
             _show(checks)
-        if any(check.verdict == "refused" for check in checks):
+        if any(check.verdict in _NO for check in checks):
             raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 
 def _show(checks: list[Any]) -> None:
-    if not checks:
+    views = [check for check in checks if check.verdict in _STYLES]
+    if views:
+        rows = [(c.name, Text(c.verdict, style=_STYLES[c.verdict]), c.code or "") for c in views]
+        show(table(("view", "verdict", "reason"), _plain(rows)))
+    else:
         note("there are no views yet: put SQL files into views/")
-        return
-    rows = [(c.name, Text(c.verdict, style=_STYLES[c.verdict]), c.code or "") for c in checks]
-    show(table(("view", "verdict", "reason"), _plain(rows)))
     for check in checks:
         if check.message:
-            show(_explained(check))
+            show(_explained(check) if check in views else _missing(check))
+
+
+def _missing(check: Any) -> Text:
+    text = Text.assemble((f"{check.name}: ", "bold red"), check.message)
+    return text.append(f"\n  hint: {check.hint}") if check.hint else text
 
 
 def _plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

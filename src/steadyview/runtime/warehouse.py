@@ -28,7 +28,7 @@ from steadyview.errors import ConfigError, SteadyviewError, TransientError, Ware
 from steadyview.query.verify import Verdict
 from steadyview.runtime import serving
 from steadyview.runtime.captures import Captures, elsewhere
-from steadyview.runtime.checks import ViewCheck, checked
+from steadyview.runtime.checks import SourceCheck, ViewCheck, checked, missing_at
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.conventional import Conventional, Deviation
 from steadyview.runtime.explain import Explanation, explain
@@ -115,9 +115,15 @@ class Warehouse:
 
     # --- looking -----------------------------------------------------------------------------
 
-    def check(self) -> list[ViewCheck]:
-        """Every view's verdict, against the sources as they are now."""
-        return [checked(p) for p in self._plans(present_relations(self._parts))]
+    def check(self) -> list[ViewCheck | SourceCheck]:
+        """What is missing at the sources, and every view's verdict; nothing is changed."""
+        relations = present_relations(self._parts)
+        missing = [
+            found
+            for name, schemas in relations.by_source().items()
+            for found in missing_at(self._parts.sources[name], schemas)
+        ]
+        return [*missing, *(checked(p) for p in self._plans(relations))]
 
     def explain(self, name: str) -> Explanation:
         """The maintenance plan of a view."""

@@ -21,6 +21,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition, Transaction
+from steadyview.errors import SteadyviewError
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,12 @@ class Source(Protocol):
         """Columns of the watched relations that cannot be watched, by name, with the reason.
 
         They are not among the columns of `schemas`; relations without any are absent.
+        """
+
+    def obstacles(self, relations: Sequence[RelationSchema]) -> list[SteadyviewError]:
+        """All that keeps these relations from being captured and read, each with what to do.
+
+        Nothing is changed. What `prepare` would refuse is among them.
         """
 
     def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:

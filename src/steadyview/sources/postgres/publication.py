@@ -18,12 +18,45 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from steadyview.errors import ChangesLost, SourceRefused, SourceUnavailable
+from steadyview.errors import ChangesLost, SourceRefused, SourceUnavailable, SteadyviewError
 from steadyview.sources.postgres.slot import read_slot
 
 _GENERATED_PUBLISHED_FROM = 180000
+# Who adds a table must own it and the publication; who makes one may create in the database.
+_MAY_CHANGE = """
+SELECT coalesce((SELECT pg_has_role(pubowner, 'USAGE') FROM pg_publication WHERE pubname = %s),
+                has_database_privilege(current_database(), 'CREATE'))
+       AND NOT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                       JOIN unnest(%s::text[], %s::text[]) AS w(s, t)
+                       ON n.nspname = w.s AND c.relname = w.t
+                       WHERE NOT pg_has_role(c.relowner, 'USAGE'))"""
 _WAIT_STEP = 0.05
 _WAIT_STEPS = 1200
+
+
+def publication_obstacles(
+    connection: psycopg.Connection, source: str, name: str
+) -> list[SteadyviewError]:
+    """A publication that leaves changes out, or was lost while the slot stands."""
+    state = _publication(connection, name)
+    if state is None:
+        return _orphaned_slot(connection, source, name)
+    return [] if state.whole else [_partial(source, name)]
+
+
+def change_obstacles(
+    connection: psycopg.Connection, source: str, name: str, paths: Sequence[tuple[str, str]]
+) -> list[SteadyviewError]:
+    """Why making or widening the publication will probably fail, where that is to be done."""
+    state = _publication(connection, name)
+    missing = [p for p in paths if state is None or p not in state.members]
+    question = [name, [p[0] for p in missing], [p[1] for p in missing]]
+    (may,) = connection.execute(_MAY_CHANGE, question).fetchone() or (True,)
+    if not missing or may:
+        return []
+    if state is None:
+        return [_may_not_change(connection, source, _create_publication(connection, name, paths))]
+    return [_may_not_change(connection, source, _widen_publication(name, missing))]
 
 
 def prepare_publication(
@@ -32,11 +65,9 @@ def prepare_publication(
     """Create the publication, or add the tables it lacks; refuse one that leaves changes out."""
     state = _publication(connection, name)
     if state is None:
-        _refuse_orphaned_slot(connection, source, name)
         _run(connection, source, _create_publication(connection, name, paths))
         done = [f'created publication "{name}"']
     else:
-        _refuse_partial(source, name, state)
         done = _add_missing(connection, source, name, [p for p in paths if p not in state.members])
     if state is not None and any(_key(p) not in state.recorded for p in paths):
         _wait_for_open_transactions(connection, source)
@@ -48,18 +79,20 @@ def _add_missing(
     connection: psycopg.Connection, source: str, name: str, missing: Sequence[tuple[str, str]]
 ) -> list[str]:
     if missing:
-        added = sql.SQL("ALTER PUBLICATION {} ADD TABLE ONLY {}")
-        _run(connection, source, added.format(sql.Identifier(name), _tables(missing)))
+        _run(connection, source, _widen_publication(name, missing))
     return [f'added "{".".join(p)}" to publication "{name}"' for p in missing]
 
 
-def _refuse_orphaned_slot(connection: psycopg.Connection, source: str, name: str) -> None:
-    if read_slot(connection, name) is not None:
-        raise ChangesLost(
+def _orphaned_slot(connection: psycopg.Connection, source: str, name: str) -> list[SteadyviewError]:
+    if read_slot(connection, name) is None:
+        return []
+    return [
+        ChangesLost(
             f'source "{source}" has lost its publication "{name}" while its slot stands',
             detail="changes made since then are not in the stream",
             hint=f"run: steadyview source remove {source}, then run again",
         )
+    ]
 
 
 def remove_publication(connection: psycopg.Connection, source: str, name: str) -> list[str]:
@@ -142,13 +175,12 @@ def _key(path: tuple[str, str]) -> str:
     return ".".join(path)
 
 
-def _refuse_partial(source: str, name: str, state: _Publication) -> None:
-    if not state.whole:
-        raise SourceRefused(
-            f'publication "{name}" at source "{source}" leaves some changes out',
-            detail="it has a row filter, a column list, or does not publish every kind of change",
-            hint=f"run: steadyview source remove {source}",
-        )
+def _partial(source: str, name: str) -> SourceRefused:
+    return SourceRefused(
+        f'publication "{name}" at source "{source}" leaves some changes out',
+        detail="it has a row filter, a column list, or does not publish every kind of change",
+        hint=f"run: steadyview source remove {source}",
+    )
 
 
 def _create_publication(
@@ -165,6 +197,11 @@ def _create_publication(
     )
 
 
+def _widen_publication(name: str, missing: Sequence[tuple[str, str]]) -> sql.Composed:
+    added = sql.SQL("ALTER PUBLICATION {} ADD TABLE ONLY {}")
+    return added.format(sql.Identifier(name), _tables(missing))
+
+
 def _tables(paths: Sequence[tuple[str, str]]) -> sql.Composed:
     return sql.SQL(", ONLY ").join(sql.Identifier(*p) for p in paths)
 
@@ -173,11 +210,20 @@ def _run(connection: psycopg.Connection, source: str, statement: sql.Composed) -
     try:
         connection.execute(statement)
     except psycopg.errors.InsufficientPrivilege as error:
-        raise SourceRefused(
-            f'source "{source}" lacks the right to change its publication',
-            detail=str(error).strip(),
-            hint=f"run as the tables' owner: {statement.as_string(connection)};",
-        ) from None
+        raise _may_not_change(connection, source, statement, str(error).strip()) from None
+
+
+def _may_not_change(
+    connection: psycopg.Connection,
+    source: str,
+    statement: sql.Composed,
+    detail: str | None = None,
+) -> SourceRefused:
+    return SourceRefused(
+        f'source "{source}" lacks the right to change its publication',
+        detail=detail,
+        hint=f"run as the tables' owner: {statement.as_string(connection)};",
+    )
 
 
 def _wait_for_open_transactions(connection: psycopg.Connection, source: str) -> None:

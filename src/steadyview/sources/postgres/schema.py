@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psycopg
+from psycopg import sql
 
 from steadyview.changes import Column, RelationName, RelationSchema
-from steadyview.errors import SourceRefused
+from steadyview.errors import SourceRefused, SteadyviewError
 from steadyview.sources.postgres.types import PgType, pg_type
 from steadyview.sources.spelling import parts
 
@@ -27,6 +28,13 @@ SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.r
        EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN unnest(%s::text[], %s::text[]) AS w(s, t) ON n.nspname = w.s AND c.relname = w.t"""
+
+_RIGHTS = """
+SELECT n.nspname, c.relname, has_schema_privilege(n.oid, 'USAGE'),
+       has_table_privilege(c.oid, 'SELECT')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN unnest(%s::text[], %s::text[]) AS w(s, t) ON n.nspname = w.s AND c.relname = w.t
+ORDER BY n.nspname, c.relname"""
 
 _COLUMNS = f"""
 SELECT a.attrelid, a.attname, {SOURCE_TYPE.format(typmod="a.atttypmod")}, a.attgenerated::text,
@@ -106,6 +114,28 @@ def read_tables(
         )
         for p in paths
     ]
+
+
+def reading_obstacles(
+    connection: psycopg.Connection, source: str, paths: Sequence[tuple[str, str]]
+) -> list[SteadyviewError]:
+    """Tables that our role may not read."""
+    question = [[p[0] for p in paths], [p[1] for p in paths]]
+    role = sql.Identifier(connection.info.user)
+    found: list[SteadyviewError] = []
+    for name, table, usage, select in connection.execute(_RIGHTS, question).fetchall():
+        grants = [
+            sql.SQL("GRANT USAGE ON SCHEMA {} TO {};").format(sql.Identifier(name), role),
+            sql.SQL("GRANT SELECT ON {} TO {};").format(sql.Identifier(name, table), role),
+        ]
+        lacking = [
+            g.as_string(None) for g, has in zip(grants, (usage, select), strict=True) if not has
+        ]
+        if lacking:
+            fact = f'source "{source}" lacks the right to read "{name}.{table}"'
+            hint = "run as its owner: " + " ".join(lacking)
+            found.append(SourceRefused(fact, hint=hint))
+    return found
 
 
 def existing(connection: psycopg.Connection, paths: Sequence[tuple[str, str]]) -> list[_Found]:

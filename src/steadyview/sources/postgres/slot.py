@@ -12,10 +12,17 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from steadyview.errors import SourceRefused, SourceUnavailable
+from steadyview.errors import SourceRefused, SourceUnavailable, SteadyviewError
 from steadyview.sources.postgres.position import Lsn
 
 _FIRST_VERSION = 140000
+# A hosted server may give the right by a role of its own.
+_MAY_CREATE = """
+SELECT (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user)
+       OR EXISTS (SELECT FROM pg_roles g
+                  WHERE g.rolname = 'rds_replication' AND pg_has_role(g.oid, 'MEMBER')),
+       (SELECT count(*) FROM pg_replication_slots)
+       < current_setting('max_replication_slots')::int"""
 
 
 @dataclass(frozen=True)
@@ -52,28 +59,27 @@ def read_slot(connection: psycopg.Connection, name: str) -> Slot | None:
     return Slot(row[0], row[1], row[2], row[3], confirmed, row[5] == "lost")
 
 
-def check_server(connection: psycopg.Connection, source: str) -> None:
-    """Refuse a server that cannot decode changes or cannot name what an answer reflects."""
+def server_obstacles(connection: psycopg.Connection, source: str) -> list[SteadyviewError]:
+    """What keeps the server from decoding changes, or from naming what an answer reflects."""
     version, wal_level, standby, encoding = connection.execute(
         "SELECT current_setting('server_version_num')::int, current_setting('wal_level'),"
         " pg_is_in_recovery(), current_setting('server_encoding')"
     ).fetchone() or (0, "", False, "")
+    found: list[SteadyviewError] = []
     if version < _FIRST_VERSION:
-        raise SourceRefused(
-            f'source "{source}" runs PostgreSQL {version // 10000}; 14 or later is needed'
-        )
+        fact = f'source "{source}" runs PostgreSQL {version // 10000}; 14 or later is needed'
+        found.append(SourceRefused(fact))
     if standby:
-        raise SourceRefused(
-            f'source "{source}" is a hot standby, whose answers do not know what they reflect',
-            hint="point the url at the primary",
-        )
+        fact = f'source "{source}" is a hot standby, whose answers do not know what they reflect'
+        found.append(SourceRefused(fact, hint="point the url at the primary"))
     if wal_level != "logical":
-        raise SourceRefused(
-            f'source "{source}" has wal_level "{wal_level}"; "logical" is needed',
-            hint="run: ALTER SYSTEM SET wal_level = 'logical'; then restart the server",
-        )
+        fact = f'source "{source}" has wal_level "{wal_level}"; "logical" is needed'
+        hint = "run: ALTER SYSTEM SET wal_level = 'logical'; then restart the server"
+        found.append(SourceRefused(fact, hint=hint))
     if encoding == "SQL_ASCII":
-        raise SourceRefused(f'database of source "{source}" has no encoding (SQL_ASCII)')
+        fact = f'database of source "{source}" has no encoding (SQL_ASCII)'
+        found.append(SourceRefused(fact))
+    return found
 
 
 def prepare_slot(connection: psycopg.Connection, source: str, name: str) -> list[str]:
@@ -84,15 +90,29 @@ def prepare_slot(connection: psycopg.Connection, source: str, name: str) -> list
     return [f'created replication slot "{name}"']
 
 
-def check_ownership(connection: psycopg.Connection, source: str, name: str) -> None:
-    """Refuse a slot of our name that belongs to another database or another reader."""
+def slot_obstacles(connection: psycopg.Connection, source: str, name: str) -> list[SteadyviewError]:
+    """A slot of our name that belongs to another database or another reader."""
     slot = read_slot(connection, name)
-    if slot and (slot.plugin != "pgoutput" or slot.database != connection.info.dbname):
-        raise SourceRefused(
+    if slot is None or (slot.plugin == "pgoutput" and slot.database == connection.info.dbname):
+        return []
+    return [
+        SourceRefused(
             f'replication slot "{name}" belongs to something else',
             detail=f'its database is "{slot.database}", its plugin "{slot.plugin}"',
             hint=f'name another one in steadyview.toml: [sources.{source}] slot = "..."',
         )
+    ]
+
+
+def creation_obstacles(
+    connection: psycopg.Connection, source: str, name: str
+) -> list[SteadyviewError]:
+    """Why making the slot will probably fail, if there is none. Only trying tells for sure."""
+    if read_slot(connection, name) is not None:
+        return []
+    may, free = connection.execute(_MAY_CREATE).fetchone() or (True, True)
+    found: list[SteadyviewError] = [] if may else [_may_not_create(connection, source)]
+    return found if free else [*found, _none_left(source)]
 
 
 def remove_slot(connection: psycopg.Connection, source: str, name: str) -> list[str]:
@@ -114,14 +134,22 @@ def _create_slot(connection: psycopg.Connection, source: str, name: str) -> None
     try:
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
     except psycopg.errors.InsufficientPrivilege:
-        role = sql.Identifier(connection.info.user).as_string(connection)
-        raise SourceRefused(
-            f'source "{source}" lacks the right to make a replication slot',
-            hint=f"run as a superuser: ALTER ROLE {role} REPLICATION;",
-        ) from None
+        raise _may_not_create(connection, source) from None
     except psycopg.errors.ConfigurationLimitExceeded:
-        raise SourceRefused(
-            f'source "{source}" has no replication slot left',
-            detail="every one of max_replication_slots is in use",
-            hint="drop an unused slot, or raise max_replication_slots and restart the server",
-        ) from None
+        raise _none_left(source) from None
+
+
+def _may_not_create(connection: psycopg.Connection, source: str) -> SourceRefused:
+    role = sql.Identifier(connection.info.user).as_string(connection)
+    return SourceRefused(
+        f'source "{source}" lacks the right to make a replication slot',
+        hint=f"run as a superuser: ALTER ROLE {role} REPLICATION;",
+    )
+
+
+def _none_left(source: str) -> SourceRefused:
+    return SourceRefused(
+        f'source "{source}" has no replication slot left',
+        detail="every one of max_replication_slots is in use",
+        hint="drop an unused slot, or raise max_replication_slots and restart the server",
+    )

@@ -9,7 +9,13 @@ import psycopg
 from psycopg import sql
 
 from steadyview.changes import RelationName, RelationSchema, StreamPosition
-from steadyview.errors import ChangesLost, ConfigError, SourceRefused, SourceUnavailable
+from steadyview.errors import (
+    ChangesLost,
+    ConfigError,
+    SourceRefused,
+    SourceUnavailable,
+    SteadyviewError,
+)
 from steadyview.sources.postgres import publication, schema, slot
 from steadyview.sources.postgres.connection import Address, Pool
 from steadyview.sources.postgres.intake import MARKER, Intake
@@ -52,13 +58,38 @@ class PostgresSource:
         """Columns that cannot be watched, by relation and name, with the reason."""
         return {t.schema.name: t.unsupported for t in self._tables() if t.unsupported}
 
+    def obstacles(self, relations: Sequence[RelationSchema]) -> list[SteadyviewError]:
+        """Settings, identities and rights that are missing, and who else uses our names."""
+        paths = [_path(r) for r in relations]
+        with self._pool.session() as connection:
+            asked = (connection, self.name, self.slot)
+            return [
+                *self._certain_obstacles(connection, paths),
+                *publication.change_obstacles(*asked, paths),
+                *slot.creation_obstacles(*asked),
+            ]
+
+    def _certain_obstacles(
+        self, connection: psycopg.Connection, paths: Sequence[tuple[str, str]]
+    ) -> list[SteadyviewError]:
+        """Those about which there is no doubt before `prepare` tries."""
+        if found := slot.server_obstacles(connection, self.name):
+            return found
+        tables = schema.read_tables(connection, self.name, paths)
+        asked = (connection, self.name, self.slot)
+        return [
+            *_identity_obstacles(self.name, tables),
+            *schema.reading_obstacles(connection, self.name, paths),
+            *slot.slot_obstacles(*asked),
+            *publication.publication_obstacles(*asked),
+        ]
+
     def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:
         """Publication and slot; refuses tables without full replica identity."""
         paths = [_path(r) for r in relations]
         with self._pool.session() as connection:
-            slot.check_server(connection, self.name)
-            _check_identity(self.name, schema.read_tables(connection, self.name, paths))
-            slot.check_ownership(connection, self.name, self.slot)
+            for obstacle in self._certain_obstacles(connection, paths):
+                raise obstacle
             # The publication first: the slot's stream begins when it is made.
             done = publication.prepare_publication(connection, self.name, self.slot, paths)
             return done + slot.prepare_slot(connection, self.name, self.slot)
@@ -200,17 +231,15 @@ def _path(relation: RelationSchema) -> tuple[str, str]:
     return relation.name.path[0], relation.name.path[1]
 
 
-def _check_identity(source: str, tables: Sequence[schema.Table]) -> None:
+def _identity_obstacles(source: str, tables: Sequence[schema.Table]) -> list[SteadyviewError]:
     """Without full identity an update does not tell the row it replaced."""
     lacking = [t.schema.name.path for t in tables if not t.full_identity]
-    if lacking:
-        names = ", ".join(f'"{".".join(p)}"' for p in lacking)
-        alters = [
-            sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL;")
-            .format(sql.Identifier(*p))
-            .as_string(None)
-            for p in lacking
-        ]
-        raise SourceRefused(
-            f'source "{source}": {names} do not log whole old rows', hint="run: " + " ".join(alters)
-        )
+    if not lacking:
+        return []
+    names = ", ".join(f'"{".".join(p)}"' for p in lacking)
+    alters = [
+        sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL;").format(sql.Identifier(*p)).as_string(None)
+        for p in lacking
+    ]
+    fact = f'source "{source}": {names} do not log whole old rows'
+    return [SourceRefused(fact, hint="run: " + " ".join(alters))]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from steadyview.changes import RelationName, RelationSchema, StreamPosition
-from steadyview.errors import ChangesLost, ConfigError, SourceRefused
+from steadyview.errors import ChangesLost, ConfigError, SourceRefused, SteadyviewError
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.connection import DatabaseFile, writing
 from steadyview.sources.sqlite.cuts import Cuts
@@ -50,10 +51,25 @@ class SqliteSource:
             tables = self._tables(connection)
         return {t.schema.name: t.unsupported for t in tables if t.unsupported}
 
+    def obstacles(self, relations: Sequence[RelationSchema]) -> list[SteadyviewError]:
+        """A file, or a folder, that we may not write to."""
+        path = self._file.path
+        return [
+            SourceRefused(
+                f'source "{self.name}" cannot be written to: "{place}"',
+                detail="its changes are logged in the file itself",
+                hint=f"let the user that runs steadyview write to {place}",
+            )
+            for place in (path, path.parent)
+            if not os.access(place, os.W_OK)
+        ]
+
     def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:
         """WAL mode, the log, and the triggers of the relations."""
         done: list[str] = []
         with self._file.session() as connection:
+            for obstacle in self.obstacles(relations):
+                raise obstacle
             before = _journal_mode(connection)
             if before != "wal":
                 self._switch_to_wal(connection)
