@@ -3,7 +3,8 @@
 Executing a transaction and sending it is one event; so is evaluating a query and sending the
 answer. Everything leaves through one channel, first in, first out; queries come in by another
 (Zhuge et al., PDIS 1996, section 3.3). Of a global transaction every source executes and sends its
-own part, in an order that agrees with one serial schedule of all.
+own part, in an order that agrees with one serial schedule of all but in its own time: one source
+may have executed its part long before another.
 """
 
 from __future__ import annotations
