@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -320,6 +321,24 @@ def test_dropped_and_retyped_columns_are_lost(postgres: PostgresWorld) -> None:
     assert (last["c0"], last["c1"], last["c2"], last["c3"]) == (2, None, "longer", None)
 
 
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_column_dropped_and_added_again_is_lost(postgres: PostgresWorld, name: str) -> None:
+    """In another place among the columns (a), or in the same (b, the last one)."""
+    postgres.table("t", "id integer, a integer, b integer")
+    watch = postgres.watch("t")
+    writer = postgres.writer()
+    writer.execute("INSERT INTO t VALUES (1, 1, 1)")
+    watch.drain()
+    writer.execute(f"ALTER TABLE t DROP COLUMN {name}; ALTER TABLE t ADD COLUMN {name} integer")
+    snapshot = watch.source.snapshot()
+    with pytest.raises(ColumnLost, match="added again"):
+        answer(snapshot, watch.relations[0])
+    snapshot.close()
+    writer.execute("INSERT INTO t VALUES (2, 2, 2)")
+    watch.drain()
+    assert losses(watch) == [(name, 2)]
+
+
 def test_a_layout_that_changes_inside_a_chunk_is_decoded_by_its_own(
     postgres: PostgresWorld,
 ) -> None:
@@ -447,6 +466,75 @@ def test_a_table_taken_out_of_the_publication_for_a_while_is_lost(postgres: Post
     watch.drain()
     watch.drain()
     assert set(watch.lost) == {("t", "id")}
+
+
+def lesser(postgres: PostgresWorld) -> Source:
+    """A prepared source of "t" as the README sets it up: the owner's publication, another role."""
+    postgres.table("t", "id integer")
+    writer = postgres.writer()
+    writer.execute(f"CREATE PUBLICATION {postgres.slot} FOR TABLE ONLY t")
+    writer.execute("CREATE ROLE lesser LOGIN REPLICATION; GRANT SELECT ON t TO lesser")
+    url = postgres.database.url.replace("postgres:@", "lesser@")
+    source = open_source("src", {**postgres.settings, "url": url, "tables": ["t"]}, Path())
+    source.prepare(source.schemas())
+    return source
+
+
+@pytest.mark.parametrize("noticed", ["monitor", "snapshot"])
+def test_a_table_taken_out_of_anothers_publication_for_a_while_is_lost(
+    postgres: PostgresWorld, noticed: str
+) -> None:
+    writer = postgres.writer()
+    try:
+        source = lesser(postgres)
+        relations = source.schemas()
+        writer.execute(f"ALTER PUBLICATION {postgres.slot} DROP TABLE t")
+        writer.execute("INSERT INTO t VALUES (1)")
+        writer.execute(f"ALTER PUBLICATION {postgres.slot} ADD TABLE ONLY t")
+        source.prepare(relations)
+        if noticed == "monitor":
+            monitor = source.monitor(relations, source.start(), 1)
+            chunk = monitor.poll(20)
+            assert chunk is not None
+            assert [(x.column, x.seq) for x in chunk.lost] == [("id", 1)]
+            monitor.close()
+        else:
+            snapshot = source.snapshot()
+            with pytest.raises(ColumnLost, match="left the publication"):
+                answer(snapshot, relations[0])
+            snapshot.close()
+        source.close()
+    finally:
+        writer.execute("DROP OWNED BY lesser; DROP ROLE lesser")
+
+
+def test_a_table_that_is_known_waits_for_no_open_transaction(postgres: PostgresWorld) -> None:
+    writer = postgres.writer()
+    try:
+        source = lesser(postgres)
+        relations = source.schemas()
+        writer.execute("BEGIN; INSERT INTO t VALUES (1)")
+        started = time.monotonic()
+        assert source.prepare(relations) == []
+        assert time.monotonic() - started < 20
+        writer.execute("ROLLBACK")
+        source.close()
+    finally:
+        writer.execute("DROP OWNED BY lesser; DROP ROLE lesser")
+
+
+def test_a_publication_without_a_tables_generated_columns_is_refused_with_the_exact_command(
+    postgres: PostgresWorld,
+) -> None:
+    postgres.table("t", "id integer, twice integer GENERATED ALWAYS AS (id * 2) STORED")
+    writer = postgres.writer()
+    writer.execute(f"CREATE PUBLICATION {postgres.slot} FOR TABLE ONLY t")
+    source = postgres.source("t")
+    with pytest.raises(SourceRefused, match="generated columns") as caught:
+        source.prepare(source.schemas())
+    assert caught.value.hint is not None
+    writer.execute(caught.value.hint.partition(": ")[2])
+    assert source.prepare(source.schemas())
 
 
 def test_a_lost_publication_is_a_definite_error(postgres: PostgresWorld) -> None:

@@ -34,12 +34,14 @@ class Column:
     `type` is Spark's name of the type that holds every value exactly (see docs/types.md).
     `keyable`: the source finds, for a set of values, at least every row that Spark's `=` would find
     (its equality is Spark's or coarser), so that a lookup by this column may be sent.
+    `place` tells it from a later column of the same name and type, 0 where the source cannot.
     """
 
     name: str
     type: str
     source_type: str = ""
     keyable: bool = False
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,15 @@ class RelationSchema:
     """A relation's columns in number order, its primary key and what is indexed at the source.
 
     `indexes` lists the columns that *lead* an index, by name; a lookup by such a column is cheap.
+    `membership` is the source's name for the time during which the relation has been in its change
+    stream without a break; empty where it is not, or where the source keeps such a record itself.
     """
 
     name: RelationName
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
+    membership: str = ""
 
     def number(self, column: str) -> int:
         """The number of the column with exactly this name; KeyError if there is none."""
@@ -66,9 +71,10 @@ class RelationSchema:
         return {
             "source": self.name.source,
             "path": list(self.name.path),
-            "columns": [[c.name, c.type, c.source_type, c.keyable] for c in self.columns],
+            "columns": [[c.name, c.type, c.source_type, c.keyable, c.place] for c in self.columns],
             "key": list(self.key),
             "indexes": list(self.indexes),
+            "membership": self.membership,
         }
 
     @staticmethod
@@ -79,4 +85,5 @@ class RelationSchema:
             tuple(Column(*c) for c in data["columns"]),
             tuple(data["key"]),
             tuple(data["indexes"]),
+            data.get("membership", ""),
         )

@@ -60,8 +60,9 @@ def present_relations(parts: Parts) -> Relations:
 def record_relations(parts: Parts, source: Source) -> list[RelationSchema]:
     """Record what the source has now and set up its capture; the relations to capture."""
     parts.catalog.sources.register(source.name, source.family)
+    source.prepare([parts.catalog.sources.record_schema(s) for s in source.schemas()])
+    # once more: what was set up may have given the relations their membership
     relations = [parts.catalog.sources.record_schema(s) for s in source.schemas()]
-    source.prepare(relations)
     parts.log.prepare(relations)
     return relations
 

@@ -12,7 +12,7 @@ are not. Losing a whole relation is losing each of its columns.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -38,6 +38,10 @@ Describe = Callable[[Sequence[tuple[int, int]]], list[str]]
 """Type oids and modifiers to source types, as `schema.py` writes them."""
 
 
+Places = Callable[[int], Mapping[str, int]]
+"""The present columns of a relation by its oid: name to attnum."""
+
+
 @dataclass
 class _Binding:
     """A relation under one layout of the stream. `places[i]` is column i's place in the tuples."""
@@ -57,10 +61,16 @@ class Intake:
     """Takes replication messages one by one, gives chunks."""
 
     def __init__(
-        self, relations: Iterable[RelationSchema], position: Lsn, next_seq: int, describe: Describe
+        self,
+        relations: Iterable[RelationSchema],
+        position: Lsn,
+        next_seq: int,
+        describe: Describe,
+        places: Places,
     ) -> None:
         self._by_path = {r.name.path: r for r in relations}
         self._describe = describe
+        self._present = places
         self._bindings: dict[bytes, _Binding] = {}
         self._superseded: list[_Binding] = []
         self._told: set[tuple[RelationName, str, int]] = set()
@@ -171,6 +181,7 @@ class Intake:
         key = struct.pack("!I", message.oid)
         old = self._bindings.get(key)
         if old and old.layout == message:
+            self._lose_replaced(old.relation, message)
             return
         relation = self._by_path.get(message.path) or (old.relation if old else None)
         if relation is None:
@@ -193,7 +204,7 @@ class Intake:
             self._lose(relation, f'"{relation.name}" no longer has REPLICA IDENTITY FULL')
 
     def _places(self, relation: RelationSchema, message: RelationMessage) -> list[int | None]:
-        """Columns by name; one that is missing or has another type is lost."""
+        """Columns by name; one that is missing, has another type or is another one is lost."""
         types = self._describe([(oid, typmod) for _, oid, typmod in message.columns])
         present = {
             c[0]: (i, t) for i, (c, t) in enumerate(zip(message.columns, types, strict=True))
@@ -214,7 +225,20 @@ class Intake:
                     relation, f'column "{column.name}" of "{relation.name}" {was}', column.name
                 )
             places.append(place)
+        self._lose_replaced(relation, message)
         return places
+
+    def _lose_replaced(self, relation: RelationSchema, message: RelationMessage) -> None:
+        """Lose the columns that were dropped and added again.
+
+        The stream does not tell a column from an earlier one of its name: the server is asked,
+        whose answer may be of a later moment. So such a loss may be told too early, never too late.
+        """
+        now = self._present(message.oid)
+        for column in relation.columns:
+            if column.place not in (0, now.get(column.name, column.place)):
+                again = f'column "{column.name}" of "{relation.name}" was dropped and added again'
+                self._lose(relation, again, column.name)
 
     def _lose(
         self,

@@ -4,9 +4,11 @@ Invariant that `prepare_publication` keeps: a change to a watched table that com
 returned is published. When a table joins a publication whose slot exists already, every transaction
 open at that moment is waited for: its earlier rows were not published, its commit would be.
 
-The publication's comment records, per table, the oid of its membership. A table that was dropped
-and made anew, or taken out of the publication and put back, has another oid: its changes in between
-are not in the stream, and `broken_memberships` says so until the source is removed.
+A table's membership has an oid. A table that was dropped and made anew, or taken out of the
+publication and put back, has another one: its changes in between are not in the stream, and
+`broken_memberships` says so until the source is removed. The oid is remembered with the relation
+(`RelationSchema.membership`) and, where we may write it, in the publication's comment, which also
+serves a reader that was not told.
 """
 
 from __future__ import annotations
@@ -30,18 +32,35 @@ SELECT coalesce((SELECT pg_has_role(pubowner, 'USAGE') FROM pg_publication WHERE
                        JOIN unnest(%s::text[], %s::text[]) AS w(s, t)
                        ON n.nspname = w.s AND c.relname = w.t
                        WHERE NOT pg_has_role(c.relowner, 'USAGE'))"""
+_GENERATED = """
+SELECT EXISTS (SELECT FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+               JOIN pg_namespace n ON n.oid = c.relnamespace
+               JOIN unnest(%s::text[], %s::text[]) AS w(s, t)
+               ON n.nspname = w.s AND c.relname = w.t
+               WHERE a.attgenerated = 's' AND NOT a.attisdropped)"""
+LEFT = "it left the publication for a while (was it dropped and made anew?)"
+"""The reason for a relation whose membership is another one than remembered."""
 _WAIT_STEP = 0.05
 _WAIT_STEPS = 1200
 
 
 def publication_obstacles(
-    connection: psycopg.Connection, source: str, name: str
+    connection: psycopg.Connection, source: str, name: str, paths: Sequence[tuple[str, str]]
 ) -> list[SteadyviewError]:
     """A publication that leaves changes out, or was lost while the slot stands."""
     state = _publication(connection, name)
     if state is None:
         return _orphaned_slot(connection, source, name)
-    return [] if state.whole else [_partial(source, name)]
+    found: list[SteadyviewError] = [] if state.whole else [_partial(source, name)]
+    if not state.generated and _with_generated(connection, paths):
+        found.append(_without_generated(connection, source, name))
+    return found
+
+
+def memberships(connection: psycopg.Connection, name: str) -> dict[tuple[str, ...], str]:
+    """The members of the publication: path to membership."""
+    state = _publication(connection, name)
+    return {path: str(oid) for path, oid in state.members.items()} if state else {}
 
 
 def change_obstacles(
@@ -60,16 +79,22 @@ def change_obstacles(
 
 
 def prepare_publication(
-    connection: psycopg.Connection, source: str, name: str, paths: Sequence[tuple[str, str]]
+    connection: psycopg.Connection, source: str, name: str, known: Mapping[tuple[str, str], str]
 ) -> list[str]:
-    """Create the publication, or add the tables it lacks; refuse one that leaves changes out."""
+    """Create the publication, or add the tables it lacks.
+
+    `known`: the tables, each with its membership if that is remembered. Nobody has to be waited for
+    if all of them are, or as long as there is no slot.
+    """
+    paths = list(known)
     state = _publication(connection, name)
     if state is None:
         _run(connection, source, _create_publication(connection, name, paths))
         done = [f'created publication "{name}"']
     else:
         done = _add_missing(connection, source, name, [p for p in paths if p not in state.members])
-    if state is not None and any(_key(p) not in state.recorded for p in paths):
+    new = [p for p in paths if state and _key(p) not in state.recorded and not known[p]]
+    if new and read_slot(connection, name) is not None:
         _wait_for_open_transactions(connection, source)
     _record_memberships(connection, name)
     return done
@@ -104,17 +129,17 @@ def remove_publication(connection: psycopg.Connection, source: str, name: str) -
 
 
 def broken_memberships(
-    connection: psycopg.Connection, name: str, paths: Sequence[tuple[str, str]]
+    connection: psycopg.Connection, name: str, known: Mapping[tuple[str, str], str]
 ) -> dict[tuple[str, str], str]:
     """Tables whose changes may be missing in the stream, with the reason."""
     state = _publication(connection, name)
     if state is None:
-        return dict.fromkeys(paths, f'publication "{name}" does not exist')
-    broken = {p: f'it is not in publication "{name}"' for p in paths if p not in state.members}
-    for path in paths:
-        recorded = state.recorded.get(_key(path))
-        if path in state.members and recorded not in (None, state.members[path]):
-            broken[path] = f'it left publication "{name}" for a while (dropped and made anew?)'
+        return dict.fromkeys(known, f'publication "{name}" does not exist')
+    broken = {p: f'it is not in publication "{name}"' for p in known if p not in state.members}
+    for path, membership in known.items():
+        remembered = {membership, str(state.recorded.get(_key(path), ""))} - {""}
+        if path in state.members and remembered - {str(state.members[path])}:
+            broken[path] = LEFT
     return broken
 
 
@@ -123,17 +148,19 @@ class _Publication:
     members: Mapping[tuple[str, str], int]
     recorded: Mapping[str, int]
     whole: bool
+    generated: bool
 
 
 def _publication(connection: psycopg.Connection, name: str) -> _Publication | None:
     row = connection.execute(
         "SELECT oid, pubinsert AND pubupdate AND pubdelete AND pubtruncate AND NOT puballtables,"
-        " obj_description(oid, 'pg_publication') FROM pg_publication WHERE pubname = %s",
+        " obj_description(oid, 'pg_publication'), to_jsonb(p) ->> 'pubgencols' = 's'"
+        " FROM pg_publication p WHERE pubname = %s",
         [name],
     ).fetchone()
     if row is None:
         return None
-    oid, whole, comment = row
+    oid, whole, comment, generated = row
     members = connection.execute(
         "SELECT n.nspname, c.relname, r.oid, to_jsonb(r) ->> 'prqual' IS NOT NULL"
         " OR to_jsonb(r) ->> 'prattrs' IS NOT NULL FROM pg_publication_rel r"
@@ -142,7 +169,9 @@ def _publication(connection: psycopg.Connection, name: str) -> _Publication | No
         [oid],
     ).fetchall()
     whole = whole and not any(m[3] for m in members)
-    return _Publication({(m[0], m[1]): m[2] for m in members}, _read_record(comment), whole)
+    oids = {(m[0], m[1]): m[2] for m in members}
+    # Before 18 there is no such setting, and generated columns are not watched.
+    return _Publication(oids, _read_record(comment), whole, generated is not False)
 
 
 def _read_record(comment: str | None) -> dict[str, int]:
@@ -167,7 +196,7 @@ def _record_memberships(connection: psycopg.Connection, name: str) -> None:
     try:
         connection.execute(statement)
     except psycopg.errors.InsufficientPrivilege:
-        # Somebody else owns the publication; membership itself is still checked.
+        # Somebody else owns the publication; the relations' own memory must do.
         return
 
 
@@ -180,6 +209,21 @@ def _partial(source: str, name: str) -> SourceRefused:
         f'publication "{name}" at source "{source}" leaves some changes out',
         detail="it has a row filter, a column list, or does not publish every kind of change",
         hint=f"run: steadyview source remove {source}",
+    )
+
+
+def _with_generated(connection: psycopg.Connection, paths: Sequence[tuple[str, str]]) -> bool:
+    question = [[p[0] for p in paths], [p[1] for p in paths]]
+    row = connection.execute(_GENERATED, question).fetchone()
+    return bool(row and row[0])
+
+
+def _without_generated(connection: psycopg.Connection, source: str, name: str) -> SourceRefused:
+    statement = sql.SQL("ALTER PUBLICATION {} SET (publish_generated_columns = stored);")
+    return SourceRefused(
+        f'publication "{name}" at source "{source}" leaves generated columns out',
+        detail="with full identity, PostgreSQL then rejects updates of their tables",
+        hint=f"run as its owner: {statement.format(sql.Identifier(name)).as_string(connection)}",
     )
 
 

@@ -38,7 +38,7 @@ ORDER BY n.nspname, c.relname"""
 
 _COLUMNS = f"""
 SELECT a.attrelid, a.attname, {SOURCE_TYPE.format(typmod="a.atttypmod")}, a.attgenerated::text,
-       coalesce(l.collisdeterministic, true)
+       coalesce(l.collisdeterministic, true), a.attnum
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 JOIN pg_namespace tn ON tn.oid = t.typnamespace
 LEFT JOIN pg_collation l ON l.oid = a.attcollation
@@ -144,10 +144,23 @@ def existing(connection: psycopg.Connection, paths: Sequence[tuple[str, str]]) -
     return [_Found((r[0], r[1]), *r[2:]) for r in rows]
 
 
-def column_types(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int, dict[str, str]]:
-    """The present columns of relations: oid -> column -> source type."""
+@dataclass(frozen=True)
+class PresentColumn:
+    """A column as the catalog has it now; `place` is its attnum, which is never given twice."""
+
+    source_type: str
+    place: int
+
+
+def present_columns(
+    connection: psycopg.Connection, oids: Sequence[int]
+) -> dict[int, dict[str, PresentColumn]]:
+    """The present columns of relations: oid -> column -> what it is."""
     rows = connection.execute(_COLUMNS, [list(oids)]).fetchall()
-    return {oid: {str(r[0]): str(r[1]) for r in of} for oid, of in _by_oid(rows).items()}
+    return {
+        oid: {str(r[0]): PresentColumn(str(r[1]), int(str(r[4]))) for r in of}
+        for oid, of in _by_oid(rows).items()
+    }
 
 
 def _by_oid(rows: Iterable[Sequence[object]]) -> dict[int, list[tuple[object, ...]]]:
@@ -182,13 +195,14 @@ def _table(
 ) -> Table:
     kept: list[Column] = []
     unsupported: dict[str, str] = {}
-    for name, source_type, generated, deterministic in columns:
+    for name, source_type, generated, deterministic, place in columns:
         mapped = _mapped(str(source_type), str(generated), version, found)
         if isinstance(mapped, str):
             unsupported[str(name)] = mapped
         else:
             keyable = mapped.element is not None and bool(deterministic)
-            kept.append(Column(str(name), mapped.spark, str(source_type), keyable))
+            number = int(str(place))
+            kept.append(Column(str(name), mapped.spark, str(source_type), keyable, number))
     names = {c.name for c in kept}
     schema = RelationSchema(
         RelationName(source, found.path),

@@ -26,6 +26,8 @@ from steadyview.sources.postgres.answer import AnswerPart, ReadFailed, copied
 from steadyview.sources.postgres.connection import Address, Pool
 from steadyview.sources.postgres.keys import key_condition
 from steadyview.sources.postgres.position import Lsn
+from steadyview.sources.postgres.publication import LEFT
+from steadyview.sources.postgres.schema import PresentColumn
 from steadyview.sources.postgres.types import pg_type
 
 _XID_BITS = 32
@@ -67,8 +69,9 @@ class State:
     visible: Visible
     horizon: Lsn
     export: str
-    types: Mapping[RelationName, Mapping[str, str]]
+    columns: Mapping[RelationName, Mapping[str, PresentColumn]]
     broken: Mapping[RelationName, str]
+    members: Mapping[tuple[str, ...], str]
 
 
 _LIVE: dict[str, PostgresSnapshot] = {}
@@ -151,17 +154,21 @@ class PostgresSnapshot:
     def _check(self, relation: RelationSchema, columns: Sequence[int]) -> None:
         """Refuse what has changed its meaning since the relation was described."""
         names = [relation.columns[c] for c in columns]
-        reason = self._state.broken.get(relation.name)
+        reason = self._state.broken.get(relation.name) or self._left(relation)
         if reason:
             raise _lost(
                 relation, names[0], f'changes of "{relation.name}" are not all known: {reason}'
             )
-        present = self._state.types.get(relation.name, {})
+        present = self._state.columns.get(relation.name, {})
         for column in names:
-            found = present.get(column.name)
-            if found is None or pg_type(found) != pg_type(column.source_type):
-                was = f'is now "{found}"' if found else "was dropped"
+            was = _changed(column, present.get(column.name))
+            if was:
                 raise _lost(relation, column, f'column "{column.name}" of "{relation.name}" {was}')
+
+    def _left(self, relation: RelationSchema) -> str | None:
+        """Whether the relation was out of the stream since it was described; `LEFT` if so."""
+        found = self._state.members.get(relation.name.path, "")
+        return LEFT if relation.membership and found != relation.membership else None
 
     def _ranges(self, relation: RelationSchema, parallelism: int) -> list[sql.Composable]:
         """Conditions on ctid that cut the table into ranges of pages; the last has no end."""
@@ -186,6 +193,17 @@ class PostgresSnapshot:
         finally:
             self.give_back_reader(connection)
         return int(row[0]) if row else 0
+
+
+def _changed(column: Column, found: PresentColumn | None) -> str | None:
+    """What became of a column; None if it is as it was described."""
+    if found is None:
+        return "was dropped"
+    if pg_type(found.source_type) != pg_type(column.source_type):
+        return f'is now "{found.source_type}"'
+    if column.place not in (0, found.place):
+        return "was dropped and added again"
+    return None
 
 
 def _tid(page: int) -> sql.Composed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -49,6 +50,7 @@ class PostgresSource:
         self._paths = list(dict.fromkeys(schema.path_of(t) for t in settings["tables"]))
         self._pool = Pool(Address(name, str(settings["url"])))
         self._broken: dict[RelationName, str] = {}
+        self._known: dict[tuple[str, str], str] = {}
 
     def schemas(self) -> list[RelationSchema]:
         """The watched relations as they are now."""
@@ -81,7 +83,7 @@ class PostgresSource:
             *_identity_obstacles(self.name, tables),
             *schema.reading_obstacles(connection, self.name, paths),
             *slot.slot_obstacles(*asked),
-            *publication.publication_obstacles(*asked),
+            *publication.publication_obstacles(*asked, paths),
         ]
 
     def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:
@@ -91,12 +93,15 @@ class PostgresSource:
             for obstacle in self._certain_obstacles(connection, paths):
                 raise obstacle
             # The publication first: the slot's stream begins when it is made.
-            done = publication.prepare_publication(connection, self.name, self.slot, paths)
+            done = publication.prepare_publication(
+                connection, self.name, self.slot, _memberships(relations)
+            )
             return done + slot.prepare_slot(connection, self.name, self.slot)
 
     def remove(self) -> list[str]:
         """Drop slot and publication."""
         self._broken.clear()
+        self._known.clear()
         with self._pool.session() as connection:
             done = slot.remove_slot(connection, self.name, self.slot)
             return done + publication.remove_publication(connection, self.name, self.slot)
@@ -124,9 +129,10 @@ class PostgresSource:
             raise TypeError(f"not a PostgreSQL position: {position}")
         with self._pool.session() as connection:
             self._check_slot(connection, position)
-            self._note_broken(connection, [_path(r) for r in relations])
+            self._known.update(_memberships(relations))
+            self._note_broken(connection, _memberships(relations))
         stream = ReplicationStream(self._pool.address, self.slot, self.slot, position)
-        intake = Intake(relations, position, next_seq, self._describe)
+        intake = Intake(relations, position, next_seq, self._describe, self._places)
         return PostgresMonitor(stream, intake, lambda: self._broken_of(relations))
 
     def snapshot(self) -> PostgresSnapshot:
@@ -146,7 +152,12 @@ class PostgresSource:
 
     def _tables(self) -> list[schema.Table]:
         with self._pool.session() as connection:
-            return schema.read_tables(connection, self.name, self._paths)
+            tables = schema.read_tables(connection, self.name, self._paths)
+            members = publication.memberships(connection, self.slot)
+        return [
+            replace(t, schema=replace(t.schema, membership=members.get(t.schema.name.path, "")))
+            for t in tables
+        ]
 
     def _freeze(self, lead: psycopg.Connection) -> State:
         present = self._begin_locked(lead)
@@ -156,14 +167,15 @@ class PostgresSource:
             marked = other.execute(
                 "SELECT pg_logical_emit_message(true, %s, '')::text", [MARKER]
             ).fetchone()
-        self._note_broken(lead, self._paths)
-        types = schema.column_types(lead, list(present))
+        self._note_broken(lead, {p: self._known.get(p, "") for p in self._paths})
+        columns = schema.present_columns(lead, list(present))
         return State(
             Visible.parse(visible),
             Lsn.parse(marked[0] if marked else "0/0"),
             export,
-            {RelationName(self.name, path): types.get(oid, {}) for oid, path in present.items()},
+            {RelationName(self.name, path): columns.get(oid, {}) for oid, path in present.items()},
             dict(self._broken),
+            publication.memberships(lead, self.slot),
         )
 
     def _begin_locked(self, lead: psycopg.Connection) -> dict[int, tuple[str, str]]:
@@ -183,9 +195,9 @@ class PostgresSource:
             return found
 
     def _note_broken(
-        self, connection: psycopg.Connection, paths: Sequence[tuple[str, str]]
+        self, connection: psycopg.Connection, known: Mapping[tuple[str, str], str]
     ) -> None:
-        for path, reason in publication.broken_memberships(connection, self.slot, paths).items():
+        for path, reason in publication.broken_memberships(connection, self.slot, known).items():
             self._broken.setdefault(RelationName(self.name, path), reason)
 
     def _broken_of(self, relations: Sequence[RelationSchema]) -> dict[RelationSchema, str]:
@@ -201,6 +213,11 @@ class PostgresSource:
                 _TYPES, [[t[0] for t in types], [t[1] for t in types]]
             ).fetchall()
         return [r[0] for r in rows]
+
+    def _places(self, oid: int) -> dict[str, int]:
+        with self._pool.session() as connection:
+            columns = schema.present_columns(connection, [oid]).get(oid, {})
+        return {name: column.place for name, column in columns.items()}
 
     def _check_slot(self, connection: psycopg.Connection, position: Lsn) -> None:
         found = slot.read_slot(connection, self.slot)
@@ -225,6 +242,10 @@ class PostgresSource:
             detail=f'slot "{self.slot}": {what}',
             hint=f"run: steadyview source remove {self.name}, then run again",
         )
+
+
+def _memberships(relations: Sequence[RelationSchema]) -> dict[tuple[str, str], str]:
+    return {_path(r): r.membership for r in relations}
 
 
 def _path(relation: RelationSchema) -> tuple[str, str]:
