@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from steadyview.maintenance.algorithms import BATCHED
 from steadyview.runtime.planning import Planned
 from steadyview.views.definition import Occurrence
 from steadyview.views.join_tree import Edge
@@ -114,9 +115,11 @@ def _lines(data: dict[str, Any]) -> list[str]:
     for r in data["relations"]:
         columns = f"  columns {', '.join(r['columns'])}" if "columns" in r else ""
         lines.append(f"  {r.get('alias', '')} = {r['table']}{columns}".replace("   = ", "  "))
-    for title, part in (("lookups per batch", _lookup_lines), ("sweeps", _sweep_lines)):
-        if data.get("lookups"):
-            lines += [title, *part(data)]
+    batched = data["algorithm"] == BATCHED
+    if data.get("lookups"):
+        title = "lookups per batch" if batched else "lookups, as the algorithm asks for them"
+        lines += [title, *_lookup_lines(data)]
+        lines += ["sweeps", *_sweep_lines(data)] if batched else []
     for w in data.get("indexes_wanted", []):
         lines.append(f"hint: an index on {w['table']} ({w['column']}) at {w['source']} would help")
     return lines

@@ -85,6 +85,8 @@ def recorded(parts: Parts, plan: Planned, recording: Recording, wait_for: WaitFo
     row = parts.catalog.views.get(plan.name)
     start = row.start_cn if recording.start is None else recording.start
     upto = row.cn if row.cn is not None else start
+    if start < row.start_cn:
+        raise ConfigError(f'view "{plan.name}" was built anew while it was recorded')
     if upto - start > TRANSACTIONS:
         raise _too_large(plan.name, f"{upto - start} transactions, of at most {TRANSACTIONS}")
     frames = Frames(parts.spark)
