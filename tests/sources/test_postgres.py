@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -15,11 +16,13 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 import pytest
+from psycopg import conninfo
 
 from examples.embedded_postgres import embedded_postgres
 from steadyview.changes import arrow_type
 from steadyview.errors import ChangesLost, ColumnLost, SourceRefused, SourceUnavailable
 from steadyview.sources import Read, Source, open_source
+from steadyview.sources.postgres.connection import Address
 from steadyview.sources.postgres.position import Lsn
 from steadyview.sources.postgres.snapshot import Visible
 from tests.servers import shared_postgres
@@ -671,6 +674,24 @@ def test_row_security_makes_answers_fail_instead_of_hiding_rows(postgres: Postgr
         source.close()
     finally:
         writer.execute("DROP OWNED BY blind; DROP ROLE blind")
+
+
+def test_a_silent_network_is_given_up_unless_the_url_is_more_patient() -> None:
+    plain = conninfo.conninfo_to_dict(Address("src", "postgresql://u@host/db").conninfo())
+    assert (plain["connect_timeout"], plain["tcp_user_timeout"]) == ("10", "60000")
+    assert (plain["keepalives_idle"], plain["keepalives_count"]) == ("30", "3")
+    patient = Address("src", "postgresql://u@host/db?connect_timeout=90&keepalives_idle=600")
+    own = conninfo.conninfo_to_dict(patient.conninfo(application_name="x"))
+    assert (own["connect_timeout"], own["keepalives_idle"]) == ("90", "600")
+    assert (own["tcp_user_timeout"], own["application_name"]) == ("60000", "x")
+
+
+def test_a_server_that_never_answers_is_unavailable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        url = f"postgresql://u@127.0.0.1:{port}/db?connect_timeout=2"
+        with pytest.raises(SourceUnavailable, match="does not answer"):
+            Address("src", url).connect()
 
 
 def test_no_error_shows_the_password(postgres: PostgresWorld) -> None:

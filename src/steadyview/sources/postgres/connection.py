@@ -1,12 +1,14 @@
 """Connections to one PostgreSQL database: pinned sessions, a small pool, errors without secrets.
 
 Claim: every session renders values the same way (`SESSION`), sees every row or fails
-(`row_security`), and is never cut off by a time limit meant for people's sessions.
+(`row_security`), and is never cut off by a time limit meant for people's sessions. A network that
+falls silent ends a session within about a minute (`_LIVELINESS`) instead of holding it for ever.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import select
 import threading
@@ -26,6 +28,14 @@ SESSION = (
     "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = 0; "
     "SET synchronous_commit = local"
 )
+_LIVELINESS = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""Unless the url, or for the first libpq's environment, says otherwise; no matter on a socket."""
 _REPLICATION = "; SET wal_sender_timeout = '5min'"
 _TIMEOUT_FROM_17 = "; SET transaction_timeout = 0"
 _VERSION_17 = 170000
@@ -62,6 +72,14 @@ class Address:
             text = text.replace(secret, "***")
         return text.strip()
 
+    def conninfo(self, **options: str) -> str:
+        """What libpq is told: the url, our options, and limits for a silent network."""
+        given = conninfo.conninfo_to_dict(self.url)
+        limits = {k: v for k, v in _LIVELINESS.items() if k not in given}
+        if "PGCONNECT_TIMEOUT" in os.environ:
+            limits.pop("connect_timeout", None)
+        return conninfo.make_conninfo(self.url, **limits, **options)
+
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
         """Turn the driver's errors into ours: unavailable if trying again helps, else refused."""
@@ -96,7 +114,7 @@ class Address:
         options["application_name"] = "steadyview"
         with self.errors():
             connection = psycopg.connect(
-                conninfo.make_conninfo(self.url, **options), autocommit=True, prepare_threshold=None
+                self.conninfo(**options), autocommit=True, prepare_threshold=None
             )
             pinned = SESSION + (_REPLICATION if replication else "")
             if connection.info.server_version >= _VERSION_17:
