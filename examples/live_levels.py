@@ -66,6 +66,12 @@ _WRITERS = (
 )
 _KEYS, _VALUES = range(1, 7), (1, 2, 3)
 """Few enough that rows meet, go and come back."""
+_FIXED = 50
+"""The key of rows that nobody changes."""
+_HASTY = 1000
+"""The first key of rows that come with a partner and lose it a moment later, for good."""
+HASTE = 0.8
+"""A moment: up to so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ class Databases:
                     if source in self._urls:
                         execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
                     luck = Random(f"{source}{number}")
-                    for key in list(_KEYS)[:4]:
+                    for key in (*list(_KEYS)[:4], _FIXED):
                         _insert(execute, source, table, key, luck)
 
     def settings(self) -> str:
@@ -178,6 +184,8 @@ class Writers:
             threading.Thread(target=self._write, args=(databases, number, transactions, seed))
             for number in range(len(_WRITERS))
         ]
+        hurry = (databases, transactions, seed)
+        self._threads.append(threading.Thread(target=self._hurry, args=hurry))
         for thread in self._threads:
             thread.start()
 
@@ -194,13 +202,33 @@ class Writers:
         try:
             with databases.connected(source) as execute:
                 for _ in range(number, transactions, len(_WRITERS)):
-                    time.sleep(luck.random() * PAUSE)
-                    while self.committed >= self.allowed:
-                        time.sleep(0.01)
-                    self.committed += 1
+                    self._pause(luck)
                     change(execute, source, tables, luck)
         except BaseException as error:  # noqa: BLE001 - told by `done`
             self._errors.append(error)
+
+    def _hurry(self, databases: Databases, transactions: int, seed: int) -> None:
+        """A row and its partner come; while somebody asks about the row, the partner goes."""
+        luck = Random(f"{seed}-hasty")
+        try:
+            with databases.connected("sales") as sales, databases.connected("stock") as stock:
+                for key in range(_HASTY, _HASTY + transactions // 8):
+                    self._pause(luck)
+                    stock("INSERT INTO items VALUES (?, 1, 1)", key)
+                    sales("INSERT INTO parts VALUES (?, 1, 1)", key)
+                    sales("INSERT INTO lines VALUES (?, ?, ?)", key, _FIXED, key)
+                    sales("INSERT INTO orders VALUES (?, ?, ?)", key, key, _FIXED)
+                    time.sleep(luck.random() * HASTE)
+                    stock("DELETE FROM items WHERE id = ?", key)
+                    sales("DELETE FROM parts WHERE id = ?", key)
+        except BaseException as error:  # noqa: BLE001 - told by `done`
+            self._errors.append(error)
+
+    def _pause(self, luck: Random) -> None:
+        time.sleep(luck.random() * PAUSE)
+        while self.committed >= self.allowed:
+            time.sleep(0.01)
+        self.committed += 1
 
 
 def write_project(folder: Path, databases: Databases, algorithms: Sequence[str]) -> dict[str, str]:
@@ -353,12 +381,13 @@ def report(found: Sequence[Seen], transactions: int) -> str:
     head = " | ".join([*heads, "wall time per transaction"])
     return f"""# Levels on live databases
 
-`make live-levels`: two PostgreSQL databases and a SQLite file, four concurrent writers with
-{transactions} transactions in all, one view kept by each algorithm in turn. What the view showed
-was recorded (one state per install; for `batched-sweep`, one per commit that changed it) and judged
-as `steadyview check-history` does. Transactions are those that touched the view's tables, each of
-one or two changes; promised is the level for source-local transactions. `eca` and `eca-key` keep a
-view over three tables of one database, the others one over three databases.
+`make live-levels`: two PostgreSQL databases and a SQLite file, one view kept by each algorithm in
+turn. Four concurrent writers commit {transactions} transactions in all, a fifth lets rows come
+whose partners go while they are being asked for. What the view showed was recorded (one state per
+install; for `batched-sweep`, one per commit that changed it) and judged as `steadyview
+check-history` does. Transactions are those that touched the view's tables; promised is the level
+for source-local transactions. `eca` and `eca-key` keep a view over three tables of one database,
+the others one over three databases.
 
 `conventional` promises nothing, and was run until its last state was wrong. `eca-key` is as
 published, with its known error: it promises nothing either.

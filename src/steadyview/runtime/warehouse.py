@@ -152,6 +152,8 @@ class Warehouse:
                     s,
                     keeping.lag(s.name) if keeping else None,
                     str(errors[s.name]) if s.name in errors else None,
+                    now,
+                    held=held is not None,
                 )
                 for s in catalog.sources.states()
             ],
@@ -251,15 +253,16 @@ class Warehouse:
 
     def recording(self, view: str | None = None) -> Recording:
         """A recording of the view of that name, or of the project's only one, for a run."""
-        names = [file.name for file in load_project(self.project.root).views]
-        if view is None and len(names) != 1:
+        if view is not None:
+            return Recording(self._plan(view).name)
+        names = [plan.name for plan in self._plans(known_relations(self._parts))]
+        if len(names) != 1:
             raise ConfigError(
                 f"one view can be recorded, and the project has {len(names)}",
                 detail=f"views: {', '.join(sorted(names)) or 'none'}",
                 hint="say which: --record FILE --view NAME",
             )
-        plan = self._plan(names[0] if view is None else view)
-        return Recording(plan.name)
+        return Recording(self._plan(names[0]).name)
 
     def recorded(self, recording: Recording) -> History:
         """What was recorded, as a history that `steadyview check-history` judges."""
