@@ -18,6 +18,25 @@ def relation(*columns: Column, key: tuple[str, ...] = ()) -> RelationSchema:
 ID, PRICE = Column("id", "BIGINT", "int8", True), Column("price", "DECIMAL(12,2)", "numeric")
 
 
+def test_contact_is_kept_and_an_error_keeps_its_first_time(catalog: Catalog) -> None:
+    catalog.sources.register("sales", "postgresql")
+
+    def found() -> tuple[int | None, str | None, int | None]:
+        state = catalog.sources.state("sales")
+        return state.heard, state.error, state.since
+
+    assert found() == (None, None, None)
+    catalog.sources.contact("sales", 5, heard=True, error=None)
+    catalog.sources.contact("sales", 7, heard=False, error="down")
+    catalog.sources.contact("sales", 9, heard=False, error="down")
+    assert found() == (5, "down", 7)
+    catalog.sources.contact("sales", 11, heard=True, error="refused")
+    assert found() == (11, "refused", 11)
+    catalog.sources.contact("sales", 13, heard=True, error=None)
+    assert found() == (13, None, None)
+    catalog.sources.forget("sales")
+
+
 def test_a_new_column_gets_the_next_number_wherever_the_source_shows_it() -> None:
     new = Column("new", "STRING", "text")
     merged = merge_schema(relation(ID, PRICE), relation(new, PRICE, ID, key=("id",)))

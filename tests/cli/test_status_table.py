@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
+from steadyview.catalog import SourceState
 from steadyview.cli.status_table import status_line, status_table
-from steadyview.runtime.status import SourceStatus, Status, ViewStatus
+from steadyview.runtime.status import SourceStatus, Status, ViewStatus, source_status
 
 TIME = datetime(2026, 11, 16, 10, tzinfo=UTC)
 SALES = SourceStatus("sales", "postgresql", "0/16A0", 42, 0.25, "capturing", None)
@@ -28,6 +29,25 @@ def test_the_table_shows_positions_lag_cn_and_age():
     text = shown(STATUS)
     for fact in ("shop  cn 42", "0/16A0", "0.2 s", "revenue", "41", "75 s", "12"):
         assert fact in text
+
+
+def test_contact_and_errors_have_an_age():
+    lost = replace(SALES, error="away", state="error", contact_seconds=7200, error_seconds=75)
+    text = shown(replace(STATUS, sources=[lost]))
+    assert "2 h ago" in text
+    assert "sales: away  (found 75 s ago)" in text
+
+
+def test_a_source_is_shown_as_the_last_run_knew_it():
+    state = SourceState("sales", "postgresql", None, 0, 0, 0, None, heard=1_000_000)
+    failed = replace(state, error="away", since=2_000_000)
+    later = 100_000_000
+    assert source_status(state, None, None, later, held=False).state == "idle"
+    assert source_status(state, None, None, later, held=True).state == "silent"
+    assert source_status(state, None, None, 9_000_000, held=True).state == "capturing"
+    known = source_status(failed, None, None, later, held=True)
+    assert (known.state, known.error, known.error_seconds) == ("error", "away", 98.0)
+    assert source_status(failed, 0.1, None, later, held=True).state == "capturing"
 
 
 def test_who_holds_the_warehouse_is_named():

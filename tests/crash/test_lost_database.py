@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from steadyview.cli.app import app
 from steadyview.errors import ChangesLost, SourceUnavailable
+from steadyview.runtime.warehouse import Warehouse
 from tests.crash.checks import check_all
 from tests.crash.running import Running, opened, published
 from tests.crash.server import Server
@@ -48,6 +49,10 @@ def test_run_tells_a_lost_database_keeps_the_others_and_catches_up(shop, server,
         lost = running.until(lambda s: source(s, "shop").error is not None)
         assert source(lost, "shop").state == "error"
         assert "postgresql://" not in str(lost)
+        elsewhere = source(Warehouse(shop.folder).status(), "shop")
+        assert (elsewhere.state, elsewhere.error) == ("error", source(lost, "shop").error)
+        assert elsewhere.contact_seconds is not None
+        assert elsewhere.error_seconds is not None
         shop.move(1)
         others = running.until(lambda s: cn_of(s, "regions") == 4)
         assert cn_of(others, "sold") == 3

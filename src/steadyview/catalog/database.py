@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steadyview.catalog.schema import FORMAT, STATEMENTS
+from steadyview.catalog.schema import CONTACTS, FORMAT, STATEMENTS
 from steadyview.errors import StorageDamaged, StorageUnavailable
 
 _WAIT_SECONDS = 30.0
@@ -44,6 +44,9 @@ class Database:
                     "INSERT INTO warehouse VALUES (1, ?, ?, 0, ?, 0)", (FORMAT, now, now)
                 )
         self.check_format()
+        if not self.read("SELECT 1 FROM sqlite_schema WHERE name = 'contacts'"):
+            with self.write() as connection:
+                connection.execute(CONTACTS)
 
     def check_format(self) -> None:
         """Raise StorageDamaged unless this is a catalog of our format."""

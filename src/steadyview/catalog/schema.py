@@ -9,7 +9,16 @@ from __future__ import annotations
 
 FORMAT = 1
 
+CONTACTS = """CREATE TABLE contacts (
+        source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
+        heard INTEGER,
+        error TEXT,
+        since INTEGER
+    ) STRICT"""
+"""What the last run knew of a source; catalogs made before it get it when they are opened."""
+
 STATEMENTS = (
+    CONTACTS,
     """CREATE TABLE warehouse (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         format INTEGER NOT NULL,

@@ -19,6 +19,11 @@ _LOST = (
     "INSERT INTO lost_columns VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
     " SET seq = excluded.seq, reason = excluded.reason WHERE excluded.seq > seq"
 )
+_CONTACT = (
+    "INSERT INTO contacts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " heard = coalesce(excluded.heard, heard), error = excluded.error,"
+    " since = CASE WHEN excluded.error IS error THEN since ELSE excluded.since END"
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class SourceState:
     """How far a source is. `admitted`: time of its last admitted flush, in microseconds.
 
     `position` is None until anything was captured; `flush` is the last one that exists.
+    `heard`: when a run was last in contact with it; `error`: what a run found wrong with it, and
+    `since` when. Where nobody captures now, they are of the last run.
     """
 
     name: str
@@ -35,6 +42,9 @@ class SourceState:
     flush: int
     settled: int
     admitted: int | None
+    heard: int | None = None
+    error: str | None = None
+    since: int | None = None
 
 
 class Sources:
@@ -61,8 +71,8 @@ class Sources:
     def states(self) -> list[SourceState]:
         """All sources, by name."""
         sql = (
-            "SELECT name, family, position, last_seq, flush, settled, admitted"
-            " FROM sources ORDER BY name"
+            "SELECT name, family, position, last_seq, flush, settled, admitted, heard, error, since"
+            " FROM sources LEFT JOIN contacts ON source = name ORDER BY name"
         )
         return [SourceState(*row) for row in self._database.read(sql)]
 
@@ -94,6 +104,12 @@ class Sources:
         """Record that nothing of interest was committed before `position`; no transaction came."""
         with self._database.write() as connection:
             connection.execute("UPDATE sources SET position = ? WHERE name = ?", (position, name))
+
+    def contact(self, name: str, now: int, *, heard: bool, error: str | None) -> None:
+        """Keep what is known of the source at the time `now`; an error keeps its first time."""
+        with self._database.write() as connection:
+            values = (name, now if heard else None, error, None if error is None else now)
+            connection.execute(_CONTACT, values)
 
     def settle(self, name: str, seq: int) -> None:
         """Every transaction up to `seq` was reflected by some snapshot; never goes back."""

@@ -47,10 +47,18 @@ def _headline(status: Any) -> Text:
 
 def _sources(status: Any) -> Any:
     rows = [
-        (s.name, s.family, _state(s), _known(s.position), s.seq, Text(_seconds(s.lag_seconds)))
+        (
+            s.name,
+            s.family,
+            _state(s),
+            _known(s.position),
+            s.seq,
+            Text(_seconds(s.lag_seconds)),
+            Text(_ago(s.contact_seconds)),
+        )
         for s in status.sources
     ]
-    return table(("source", "type", "state", "position", "transactions", "lag"), rows)
+    return table(("source", "type", "state", "position", "transactions", "lag", "contact"), rows)
 
 
 def _views(status: Any) -> Any:
@@ -64,10 +72,20 @@ def _views(status: Any) -> Any:
 def _errors(status: Any) -> list[Text]:
     whole = [Text(status.error, style="bold red")] if status.error else []
     return whole + [
-        Text.assemble((f"{part.name}: ", "bold red"), str(part.error))
+        Text.assemble((f"{part.name}: ", "bold red"), str(part.error), (_since(part), "dim"))
         for part in (*status.sources, *status.views)
         if part.error
     ]
+
+
+def _since(part: Any) -> str:
+    """How old a source's error is."""
+    seconds = getattr(part, "error_seconds", None)
+    return "" if seconds is None else f"  (found {_ago(seconds)})"
+
+
+def _ago(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{_seconds(seconds)} ago"
 
 
 def _state(part: Any) -> Text:

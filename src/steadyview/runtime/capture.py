@@ -12,20 +12,39 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 from steadyview.catalog import Catalog, Flush
 from steadyview.changes import RelationSchema, StreamPosition
 from steadyview.crash_points import crash_point
-from steadyview.errors import SourceRefused, SourceUnavailable, SteadyviewError, TransientError
+from steadyview.errors import (
+    SourceRefused,
+    SourceUnavailable,
+    SteadyviewError,
+    StorageUnavailable,
+    TransientError,
+)
 from steadyview.sources.contract import Monitor, Source
 from steadyview.update_log import FlushWriter, UpdateLog
 
 FLUSH_SECONDS = 0.2
 FLUSH_BYTES = 64 * 1024 * 1024
 IDLE_SECONDS = 1.0
+CONTACT_SECONDS = 5.0
+"""How often contact with a source is written down, for `status` of other processes."""
 RETRY_SECONDS = 2.0
 REFUSED_SECONDS = 10.0
 """Until a source that refused is asked again: somebody has to change something there first."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Why a source is not asked `until` then; told a little longer, for it may fail again."""
+
+    error: SteadyviewError
+    until: float
+    told_until: float
 
 
 class Capture(threading.Thread):
@@ -44,6 +63,7 @@ class Capture(threading.Thread):
         super().__init__(name=f"capture-{source.name}", daemon=True)
         self.source = source
         self.error: SteadyviewError | None = None
+        self.left_out: LeftOut | None = None
         self.lag = 0.0
         self.changes = 0
         self._relations = relations
@@ -55,6 +75,7 @@ class Capture(threading.Thread):
         self._reached: StreamPosition | None = None
         self._wanted: StreamPosition | None = None
         self._kept = ""
+        self._noted: tuple[float, str | None] = (0.0, None)
         self._committed = 0
 
     def stop(self) -> None:
@@ -109,6 +130,26 @@ class Capture(threading.Thread):
         with self._news:
             self.error = error
             self._news.notify_all()
+        self._note(heard=False)
+
+    def trouble(self) -> SteadyviewError | None:
+        """What is wrong with the source: its capture, or else its answers."""
+        left = self.left_out
+        if self.error is not None or left is None or time.monotonic() > left.told_until:
+            return self.error
+        return left.error
+
+    def _note(self, *, heard: bool) -> None:
+        """Write down how the source is: news at once, contact now and then."""
+        trouble = self.trouble()
+        text, now = None if trouble is None else str(trouble), time.monotonic()
+        at, noted = self._noted
+        if text != noted or (heard and now - at > CONTACT_SECONDS) or not at:
+            self._noted = (now, text)
+            # only for people: what cannot be written now is written next time
+            with suppress(StorageUnavailable):
+                at_us = time.time_ns() // 1000
+                self._catalog.sources.contact(self.source.name, at_us, heard=heard, error=text)
 
     def _session(self) -> None:
         """One connection's life."""
@@ -144,6 +185,7 @@ class Capture(threading.Thread):
             waiting = writer.transactions or writer.open
             chunk = monitor.poll(max(due - time.monotonic(), 0.0) if waiting else FLUSH_SECONDS)
             now = time.monotonic()
+            self._note(heard=True)
             if chunk is not None:
                 if not waiting:
                     due = now + FLUSH_SECONDS

@@ -5,26 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from steadyview.catalog import Catalog
 from steadyview.changes import RelationSchema, StreamPosition
 from steadyview.errors import SourceUnavailable, SteadyviewError, TransientError
-from steadyview.runtime.capture import REFUSED_SECONDS, RETRY_SECONDS, Capture
+from steadyview.runtime.capture import REFUSED_SECONDS, RETRY_SECONDS, Capture, LeftOut
 from steadyview.sources.contract import Source
 from steadyview.update_log import UpdateLog
 
 PATIENCE = 60.0
 """Seconds to wait until capture has passed a snapshot's horizon."""
-
-
-@dataclass(frozen=True)
-class _LeftOut:
-    """Why a source is not asked `until` then; told a little longer, for it may fail again."""
-
-    error: SteadyviewError
-    until: float
-    told_until: float
 
 
 class Captures:
@@ -40,7 +30,6 @@ class Captures:
     ) -> None:
         """`away`: sources that did not answer yet; each is set up when it does."""
         self.news = threading.Condition()
-        self._left_out: dict[str, _LeftOut] = {}
         self._threads = {
             s.name: Capture(
                 s, relations[s.name], catalog, log, self.news, prepared=s.name not in away
@@ -75,15 +64,16 @@ class Captures:
     def available(self) -> frozenset[str]:
         """The sources that answer as far as we know."""
         now = time.monotonic()
-        waiting = {n for n, left in self._left_out.items() if now < left.until}
-        return frozenset(n for n, t in self._threads.items() if t.error is None) - waiting
+        return frozenset(
+            n
+            for n, t in self._threads.items()
+            if t.error is None and (t.left_out is None or t.left_out.until < now)
+        )
 
     def errors(self) -> dict[str, SteadyviewError]:
         """What is wrong with which source."""
-        now = time.monotonic()
-        left_out = {n: left.error for n, left in self._left_out.items() if now < left.told_until}
-        captured = {n: t.error for n, t in self._threads.items() if t.error is not None}
-        return {**left_out, **captured}
+        troubles = ((n, t.trouble()) for n, t in self._threads.items())
+        return {name: error for name, error in troubles if error is not None}
 
     def leave_out(self, error: SteadyviewError) -> bool:
         """Leave the source that the error is about out for a while; False if it is about none."""
@@ -91,7 +81,8 @@ class Captures:
             return False
         wait = RETRY_SECONDS if isinstance(error, TransientError) else REFUSED_SECONDS
         now = time.monotonic()
-        self._left_out[error.source] = _LeftOut(error, now + wait, now + wait + RETRY_SECONDS)
+        left = LeftOut(error, now + wait, now + wait + RETRY_SECONDS)
+        self._threads[error.source].left_out = left
         return True
 
     def lag(self, source: str) -> float | None:

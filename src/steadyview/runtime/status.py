@@ -9,10 +9,16 @@ from typing import Any
 from steadyview.catalog import Catalog, SourceState, ViewRow
 from steadyview.errors import OutsideRetention
 
+SILENT_SECONDS = 30.0
+"""A run writes contact with its sources down more often than this."""
+
 
 @dataclass(frozen=True)
 class SourceStatus:
-    """A source: `seq` transactions captured, `lag_seconds` behind (None where nobody captures)."""
+    """A source: `seq` transactions captured, `lag_seconds` behind (None where we do not capture).
+
+    `contact_seconds` ago a run was in contact with it; `error_seconds` ago its error was found.
+    """
 
     name: str
     family: str
@@ -21,6 +27,8 @@ class SourceStatus:
     lag_seconds: float | None
     state: str
     error: str | None
+    contact_seconds: float | None = None
+    error_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -114,8 +122,26 @@ def view_status(
     )
 
 
-def source_status(state: SourceState, lag: float | None, error: str | None) -> SourceStatus:
-    """One source's line; `lag` is None where nobody captures."""
-    calm = "idle" if lag is None else "capturing"
-    word = "error" if error is not None else calm
-    return SourceStatus(state.name, state.family, state.position, state.last_seq, lag, word, error)
+def source_status(
+    state: SourceState, lag: float | None, error: str | None, now: int, *, held: bool
+) -> SourceStatus:
+    """One source's line; `lag` and `error` are ours, if it is we who capture.
+
+    Otherwise what the last run knew is told; `held`: it is still running.
+    """
+    error = error or (state.error if lag is None else None)
+    contact = _seconds_since(state.heard, now)
+    if error is not None:
+        word = "error"
+    elif lag is None and not held:
+        word = "idle"
+    else:
+        silent = lag is None and (contact is None or contact > SILENT_SECONDS)
+        word = "silent" if silent else "capturing"
+    since = _seconds_since(state.since, now) if error == state.error else None
+    known = (state.name, state.family, state.position, state.last_seq)
+    return SourceStatus(*known, lag, word, error, contact, since)
+
+
+def _seconds_since(time: int | None, now: int) -> float | None:
+    return None if time is None else max((now - time) / 1_000_000, 0.0)
