@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 import steadyview
 from steadyview.algebra import Bag, Row
 from steadyview.checking import History, judge
+from steadyview.cli.app import app
 from steadyview.errors import ConfigError, OutsideRetention, ViewRefused
 from steadyview.runtime import forced
 from steadyview.runtime.warehouse import Warehouse
@@ -172,3 +174,18 @@ def test_the_command_line_wins_is_refused_as_a_whole_and_leaves_no_trace_in_comp
         # what such an algorithm left cannot be trusted
         assert wh._catalog.views.get("v").id != kept.id
         assert read(wh, "v") == read(wh, "v", at=wh.status().cn)
+
+
+def test_the_command_records_a_run_that_check_history_judges(
+    sources: dict[str, LiveDatabase], tmp_path: Path, spark: SparkSession
+) -> None:
+    folder = write_project(tmp_path / "project", sources, {"file_name": by("sweep", "v", KEYED)})
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+    changed(sources)
+    file = tmp_path / "history.json"
+    options = ["--algorithm", "t-strobe", "--record", str(file), "--project", str(folder)]
+    assert CliRunner().invoke(app, ["run", "--once", *options]).exit_code == 0
+    assert judge(History.from_json(file.read_text())).level in ("strong", "complete")
+    judged = CliRunner().invoke(app, ["check-history", str(file)])
+    assert judged.exit_code == 0, judged.output

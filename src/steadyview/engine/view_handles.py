@@ -27,6 +27,8 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import ARROW_LIMIT
 
 COUNT = "_count"
+FEW = 1_000
+"""Up to so many rows are kept in memory beside their file."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,16 @@ class Form:
 
 @dataclass(eq=False)
 class Stored:
-    """Rows in files. `counted`: they carry their measures; otherwise each is one copy."""
+    """Rows in files. `counted`: they carry their measures; otherwise each is one copy.
+
+    `table`: few rows are kept at hand as well.
+    """
 
     paths: tuple[str, ...]
     rows: int
     counted: bool = True
     view: str | None = None
+    table: pa.Table | None = None
 
 
 @dataclass(eq=False)
@@ -119,7 +125,8 @@ class Storage:
         path = self.path("rows")
         with told(self._folder):
             pq.write_table(table, path, compression="none", store_decimal_as_integer=True)
-        return self.found(form, Stored((str(path),), table.num_rows), sign)
+        at_hand = table if table.num_rows <= FEW else None
+        return self.found(form, Stored((str(path),), table.num_rows, table=at_hand), sign)
 
     def found(self, form: Form, stored: Stored, sign: int | None) -> Handle:
         """A handle of files in the folder, which become its own."""
@@ -195,7 +202,12 @@ def stored_rows(handle: Handle) -> pa.Table:
     if handle.stored is None:
         assert handle.known_empty
         return pa.table({})
-    return pa.concat_tables([pq.read_table(p) for p in handle.stored.paths])
+    if handle.stored.table is None:
+        found = pa.concat_tables([pq.read_table(p) for p in handle.stored.paths])
+        if found.num_rows > FEW:
+            return found
+        handle.stored.table = found
+    return handle.stored.table
 
 
 def sign_of(table: pa.Table) -> int | None:
