@@ -32,6 +32,8 @@ def test_a_warehouse_has_these_methods() -> None:
         "explain",
         "query",
         "query_at",
+        "recorded",
+        "recording",
         "remove_source",
         "run",
         "run_once",
