@@ -53,7 +53,7 @@ def test_every_command_and_option_is_documented(name):
 
 
 def test_every_documented_command_exists():
-    documented = re.findall(r"### `steadyview ([a-z]+(?: [a-z]+)?)", CLI_REFERENCE)
+    documented = re.findall(r"### `steadyview ([a-z-]+(?: [a-z]+)?)", CLI_REFERENCE)
     assert sorted(documented) == sorted(COMMANDS)
 
 
