@@ -8,7 +8,7 @@ import time
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.session import beside
-from steadyview.errors import DefiniteError
+from steadyview.errors import DefiniteError, StorageDamaged
 from steadyview.query.verify import Verdict, difference
 from steadyview.runtime.moment import WaitFor, open_moment
 from steadyview.runtime.parts import Parts
@@ -62,6 +62,8 @@ def verify_or_tell(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None
     started = time.monotonic()
     try:
         return verify_view(parts, plan, wait_for, at)
+    except StorageDamaged:
+        raise
     except DefiniteError as error:
         cn = parts.catalog.views.get(plan.name).cn if at is None else resolve(parts.catalog, at)
         took = time.monotonic() - started
