@@ -1,6 +1,6 @@
 """Judging a history: the highest level of consistency that its states reached.
 
-The definitions are those of Zhuge, Garcia-Molina and Wiener (DIS 1996), section 4, made exact:
+The definitions are those of Zhuge, Garcia-Molina and Wiener (PDIS 1996), section 4, made exact:
 
 - *convergent*: the last state is the view over the final source states.
 - *weak*: and every state is the view over some vector of source prefixes (`weak`).
