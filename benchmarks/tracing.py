@@ -31,11 +31,10 @@ _PARTS: list[tuple[Any, str, str]] = [
     (Capture, "wait_for", "wait for capture"),
     (moment.Moment, "__exit__", "close snapshots"),
     (maintainer, "admitted_since", "which transactions are shown"),
-    (Batch, "_tagged", "tag the logs"),
+    (Batch, "_tag", "tag and register the logs"),
     (SparkAlgebra, "keys", "collect keys"),
     (SparkAlgebra, "partner", "look for hot rows"),
-    (Lookups, "answer", "lookups at the sources"),
-    (Frames, "parquet", "register files with Spark"),
+    (Lookups, "answer", "look up and register answers"),
     (Batch, "_change", "analyse the statement"),
     (DataFrameWriter, "parquet", "run the statement, write"),
     (Table, "_open", "open Delta tables"),
@@ -44,6 +43,9 @@ _PARTS: list[tuple[Any, str, str]] = [
     (Maintainer, "_publish", "publish"),
     (Frames, "drop", "forget temporary views"),
 ]
+
+_BESIDE = ("capture-", "log_", "lookup_")
+"""Threads at whose end somebody waits, or nobody: their time is their caller's."""
 
 
 class Trace:
@@ -79,7 +81,7 @@ class Trace:
     def _wrapped(self, original: Callable[..., Any], label: str) -> Callable[..., Any]:
         @functools.wraps(original)
         def timed(*args: Any, **options: Any) -> Any:
-            if threading.current_thread().name.startswith("capture-"):
+            if threading.current_thread().name.startswith(_BESIDE):
                 return original(*args, **options)
             outer = getattr(self._inside, "spent", 0.0)
             self._inside.spent = 0.0

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -132,12 +133,13 @@ def _alike(column: pa.ChunkedArray) -> np.ndarray:
 
 
 class LogTagger:
-    """Makes the tagged logs of one batch in its work folder."""
+    """Makes the tagged logs of one batch in its work folder; usable from several threads."""
 
     def __init__(self, frames: Frames, folder: Path, admitted: Mapping[str, Admitted]) -> None:
         self._frames = frames
         self._folder = folder
         self._admitted = admitted
+        self._numbers = count(1)
 
     def tag(
         self,
@@ -182,7 +184,7 @@ class LogTagger:
             tagged = tagged.append_column(name, pa.array(values))
         if not tagged.num_rows:
             return [], 0, 0, 0
-        path = self._path(relation)
+        path = self._path()
         pq.write_table(tagged, path, compression="none")
         return [str(path)], tagged.num_rows, int(cn.min()), int(cn.max())
 
@@ -200,7 +202,7 @@ class LogTagger:
         mapping = pa.table(
             {SEQ: seqs, "_cn": cn, "_reflected": admitted.reflected[keep], "_own": cn > after}
         )
-        path = self._path(relation)
+        path = self._path()
         commits = path.with_suffix(".commits.parquet")
         pq.write_table(mapping, commits, compression="none")
         ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {SEQ} BIGINT".removeprefix(", ")
@@ -216,7 +218,6 @@ class LogTagger:
         low, high = (int(cn.min()), int(cn.max())) if rows else (0, 0)
         return (paths if rows else []), rows, low, high
 
-    def _path(self, relation: RelationSchema) -> Path:
+    def _path(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True)
-        number = len(list(self._folder.glob("log-*")))
-        return self._folder / f"log-{number:04d}.parquet"
+        return self._folder / f"log-{next(self._numbers):04d}.parquet"

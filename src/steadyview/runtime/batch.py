@@ -93,10 +93,7 @@ class Batch:
         columns = _columns(works)
         relations = {r.name: r for w in works for r in w.plan.relations}
         after = min((w.after for w in works if w.after is not None), default=self._moment.upto)
-        self._logs = {
-            name: self._tagged(relation, columns[name], after)
-            for name, relation in relations.items()
-        }
+        self._logs = self._tag(list(relations.values()), columns, after)
         self.lookups = Lookups(
             self._frames, self._folder, self._moment.snapshots, columns, self._logs
         )
@@ -108,11 +105,24 @@ class Batch:
         with ThreadPoolExecutor(max_workers=2) as pool:
             return list(pool.map(self._finish, works, sweeps, answers))
 
-    def _tagged(self, relation: RelationSchema, columns: Sequence[int], after: int) -> TaggedLog:
-        admitted = self._admitted[relation.name.source]
-        files = self._log.entries(relation.name, admitted.first, admitted.last)
+    def _tag(
+        self,
+        relations: Sequence[RelationSchema],
+        columns: Mapping[RelationName, Sequence[int]],
+        after: int,
+    ) -> dict[RelationName, TaggedLog]:
+        """The relations' logs, side by side: most of it is waiting for files and for Spark."""
         tagger = LogTagger(self._frames, self._folder, self._admitted)
-        return tagger.tag(relation, [(f.path, f.rows) for f in files], columns, after)
+
+        def tagged(relation: RelationSchema) -> TaggedLog:
+            admitted = self._admitted[relation.name.source]
+            files = self._log.entries(relation.name, admitted.first, admitted.last)
+            listed = [(f.path, f.rows) for f in files]
+            return tagger.tag(relation, listed, columns[relation.name], after)
+
+        with ThreadPoolExecutor(len(relations), "log") as pool:
+            found = pool.map(tagged, relations)
+            return {r.name: log for r, log in zip(relations, found, strict=True)}
 
     def _algebra(self, work: Work) -> SparkAlgebra:
         after = self._moment.upto if work.after is None else work.after

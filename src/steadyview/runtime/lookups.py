@@ -82,8 +82,9 @@ class Lookups:
         """One answer per ask, in order; each holds at least what was asked for."""
         asks = list(asks)
         wanted = self._gathered(asks)
-        with ThreadPoolExecutor(max_workers=max(len(wanted), 1)) as pool:
+        with ThreadPoolExecutor(max(len(wanted), 1), "lookup") as pool:
             list(pool.map(self._send, wanted))
+            list(pool.map(self._register, {self._topic(ask) for ask in asks}))
         return [self._answer(ask) for ask in asks]
 
     def _topic(self, ask: Ask[Keys]) -> _Topic:
@@ -134,14 +135,17 @@ class Lookups:
             known.paths.extend(files if rows else [])
             known.view = None
 
-    def _answer(self, ask: Ask[Keys]) -> Answer:
-        relation = ask.occurrence.relation
-        known = self._known[self._topic(ask)]
-        log = self._logs[relation.name]
+    def _register(self, topic: _Topic) -> None:
+        known = self._known[topic]
         if known.view is None:
-            known.view = log.with_answer(self._frames, known.paths)
+            known.view = self._logs[topic[0]].with_answer(self._frames, known.paths)
+
+    def _answer(self, ask: Ask[Keys]) -> Answer:
+        known = self._known[self._topic(ask)]
+        assert known.view is not None
+        logged = bool(self._logs[ask.occurrence.relation.name].paths)
         column = ask.edge.key.to_column if ask.edge.key else None
-        return Answer(known.view, tuple(known.paths), column, logged=bool(log.paths))
+        return Answer(known.view, tuple(known.paths), column, logged)
 
 
 def as_key(values: pa.Array, relation: RelationSchema, column: int) -> pa.Array:

@@ -26,6 +26,8 @@ from steadyview.update_log.layout import prepare, source_folder, table_of, table
 from steadyview.update_log.writing import FlushWriter
 
 _TRANSACTIONS = pa.schema([("seq", pa.int64()), ("tx", pa.int64())])
+_STORED = pa.schema([(SEQ, pa.int64()), (TX, pa.int64())])
+"""The same as every log table stores it."""
 _FOREVER = 2**63 - 1
 
 
@@ -86,7 +88,8 @@ class UpdateLog:
     def rows(self, relation: RelationName, seq_from: int = 1, seq_to: int = _FOREVER) -> pa.Table:
         """The row images of these transactions, in seq order; for small ranges only."""
         table = self.table(relation)
-        return _read(table, self.files(relation, seq_from, seq_to), None, seq_from, seq_to)
+        files = self.files(relation, seq_from, seq_to)
+        return _read(table, files, table.schema(), seq_from, seq_to)
 
     def compact(
         self, relation: RelationName, upto_seq: int, many: int = compaction.MANY_FILES
@@ -115,14 +118,13 @@ class UpdateLog:
 
 def _transactions(table: Table, seq_from: int, seq_to: int) -> pa.Table:
     files = [f.path for f in table.files() if f.may_hold(SEQ, seq_from, seq_to)]
-    rows = _read(table, files, [SEQ, TX], seq_from, seq_to)
+    rows = _read(table, files, _STORED, seq_from, seq_to)
     return rows.group_by([SEQ, TX]).aggregate([]).rename_columns(["seq", "tx"])
 
 
 def _read(
-    table: Table, files: list[str], columns: list[str] | None, seq_from: int, seq_to: int
+    table: Table, files: list[str], schema: pa.Schema, seq_from: int, seq_to: int
 ) -> pa.Table:
     wanted = (pc.field(SEQ) >= seq_from) & (pc.field(SEQ) <= seq_to)
     with told(table.path):
-        dataset = ds.dataset(files, schema=table.schema(), format="parquet")
-        return dataset.to_table(columns=columns, filter=wanted)
+        return ds.dataset(files, schema=schema, format="parquet").to_table(filter=wanted)

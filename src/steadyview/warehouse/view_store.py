@@ -101,8 +101,6 @@ class ViewStore:
 
         Raises what Spark raises when an expression of the view fails; nothing is committed then.
         """
-        if self.delta.done(DELTA, upto):
-            return Appended(self.delta.version(), 0)
         folder = self.delta.unused_folder(DELTA, upto)
         writer = change.coalesce(files) if files else change
         with _gone_on_failure(folder):
