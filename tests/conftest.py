@@ -29,6 +29,16 @@ SPARK = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker has all the tests with Spark, and with them the run's only Spark application.
+
+    The other tests go to whoever is free, those of a file together: they share servers.
+    """
+    for item in items:
+        with_spark = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if with_spark else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The test run's only Spark application; hand it to `steadyview.open(folder, spark=spark)`."""

@@ -14,7 +14,7 @@ from steadyview.algebra import Bag, Row
 from steadyview.checking import History, judge
 from steadyview.cli.app import app
 from steadyview.errors import ConfigError, OutsideRetention, ViewRefused
-from steadyview.runtime import forced
+from steadyview.runtime import deliveries, forced
 from steadyview.runtime.warehouse import Warehouse
 from steadyview.warehouse import view_store
 from tests.system.databases import (
@@ -71,8 +71,12 @@ VIEWS = {
 
 
 def test_views_of_four_algorithms_are_exact_recorded_and_read_only_where_they_have_states(
-    sources: dict[str, LiveDatabase], tmp_path: Path, spark: SparkSession
+    sources: dict[str, LiveDatabase],
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(deliveries, "PIECE", 2)
     folder = write_project(tmp_path / "project", sources, VIEWS)
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
@@ -118,17 +122,24 @@ class Killed(BaseException):
 
 # the plain view's batch appends first; its publication is not the forced view's
 @pytest.mark.parametrize(
-    ("point", "before"), [("delta-written", 2), ("delta-committed", 2), ("published", 1)]
+    "crash",
+    [
+        ("sweep", "delta-written", 2),
+        ("sweep", "delta-committed", 2),
+        ("sweep", "published", 1),
+        ("strobe", "delta-committed", 1),
+    ],
+    ids=lambda crash: f"{crash[0]}-{crash[1]}",
 )
 def test_a_crash_at_any_durable_step_of_an_install_changes_nothing(
-    point: str,
-    before: int,
+    crash: tuple[str, str, int],
     sources: dict[str, LiveDatabase],
     tmp_path: Path,
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    views = {"plain": KEYED, "swept": by("sweep", "swept", KEYED)}
+    algorithm, point, before = crash
+    views = {"plain": KEYED, "forced": by(algorithm, "forced", KEYED)}
     folder = write_project(tmp_path / "project", sources, views)
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
@@ -144,11 +155,15 @@ def test_a_crash_at_any_durable_step_of_an_install_changes_nothing(
             patched.setattr(view_store, "crash_point", dies)
             with pytest.raises(Killed):
                 wh.run_once()
-        assert changes(wh, "swept") != changes(wh, "plain")
+        published = wh._catalog.views.get("forced").cn
+        assert published < wh.status().cn
     with steadyview.open(folder, spark=spark) as wh:
-        wh.run_once()
-        assert changes(wh, "swept") == changes(wh, "plain")
-        assert [v.equal for v in wh.verify(["swept"])] == [True]
+        recording = wh.recording("forced")
+        wh.run_once(recordings=[recording])
+        assert (recording.start > published) == (point == "delta-committed")
+        assert judge(wh.recorded(recording)).level == "complete"
+        assert algorithm == "strobe" or changes(wh, "forced") == changes(wh, "plain")
+        assert [v.equal for v in wh.verify(["forced"])] == [True]
 
 
 def test_the_command_line_wins_is_refused_as_a_whole_and_leaves_no_trace_in_complete_views(
@@ -187,6 +202,9 @@ def test_the_command_records_a_run_that_check_history_judges(
         wh.run_once()
     changed(sources)
     file = tmp_path / "history.json"
+    nowhere = ["--record", str(tmp_path / "no folder" / "history.json"), "--project", str(folder)]
+    refused = CliRunner().invoke(app, ["run", "--once", *nowhere])
+    assert (refused.exit_code, "there is no folder" in refused.output) == (2, True)
     options = ["--algorithm", "t-strobe", "--record", str(file), "--project", str(folder)]
     assert CliRunner().invoke(app, ["run", "--once", *options]).exit_code == 0
     assert judge(History.from_json(file.read_text())).level in ("strong", "complete")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from steadyview.cli.files import check_writable, write
 from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.progress import json_lines, progress_display
@@ -48,6 +49,8 @@ def command(  # noqa: PLR0913 - the options of a command
         steadyview run --algorithm sweep --record history.json
     """
     with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        if record is not None:
+            check_writable(record)
         recordings = [] if record is None else [warehouse.recording(view)]
         chosen = {"algorithm": algorithm, "recordings": recordings}
         if once:
@@ -55,7 +58,7 @@ def command(  # noqa: PLR0913 - the options of a command
         else:
             _run_until_stopped(warehouse, chosen, as_json=json)
         for recording in recordings:
-            record.write_text(warehouse.recorded(recording).to_json(), encoding="utf-8")
+            write(record, warehouse.recorded(recording).to_json())
 
 
 def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:

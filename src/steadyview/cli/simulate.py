@@ -14,6 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from steadyview.cli.files import check_writable, write
 from steadyview.cli.options import DebugOption, JsonOption
 from steadyview.cli.reporting import ExitCode, reporting
 from steadyview.cli.tables import console, note, print_json, show, table
@@ -97,10 +98,12 @@ def command(  # noqa: PLR0913  one argument for each option
         # Reads SQL, which takes a moment that `--help` should not cost.
         from steadyview.simulation import Sizes
 
+        if record is not None:
+            check_writable(record)
         runs = _Runs(_cells(algorithm, scenario), numbers, Sizes(relations), level)
         runs.carry_out(jobs)
         if record is not None:
-            _write(record, runs.history())
+            write(record, runs.history())
         if json:
             print_json(runs.as_data())
         else:
@@ -133,13 +136,6 @@ def _cells(algorithm: str, scenario: str | None) -> list[tuple[Kind, str]]:
             hint=f"choose one of: {', '.join(kinds[0].promises)}",
         )
     return cells
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f'cannot write "{file}"', detail=str(error)) from None
 
 
 class _Runs:

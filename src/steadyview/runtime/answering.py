@@ -60,8 +60,6 @@ class Answering:
         self._parts, self._plan = parts, plan
         self._algebra, self._storage = algebra, storage
         self._wait_for = wait_for
-        self.rows = 0
-        """How many rows the sources showed."""
 
     def answer(self, ask: Ask[Handle] | ReadAll) -> Answered:
         """Ask the source in one state of its own; lookups are stored before this returns."""
@@ -132,7 +130,6 @@ class Answering:
         tasks = state.moment.snapshots[state.source].tasks(read, parallelism)
         path = self._storage.path("answer")
         files, rows = store(spark, tasks, read.relation, read.columns, path)
-        self.rows += rows
         return self._algebra.answer(name, Stored(tuple(files), rows, counted=False))
 
     def _hidden(self, state: _State, position: int) -> Handle:

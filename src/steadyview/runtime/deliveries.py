@@ -8,6 +8,7 @@ order of the view's relations stands in for it: what a transaction amounts to is
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -27,6 +28,9 @@ from steadyview.maintenance.events import Change, Update
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 
+PIECE = 1_000
+"""Transactions that are read at a time: a view may be far behind."""
+
 
 class _Waiting(NamedTuple):
     """A transaction that is read and not delivered."""
@@ -45,25 +49,15 @@ class Deliveries:
         self._parts, self._plan, self._algebra = parts, plan, algebra
         self._read = after
         self._waiting: deque[_Waiting] = deque()
-        self._cns: list[int] = []
-
-    @property
-    def upto(self) -> int:
-        """Everything that was admitted up to this cn is delivered."""
-        return self._waiting[0].cn - 1 if self._waiting else self._read
-
-    @property
-    def count(self) -> int:
-        """How many messages were delivered."""
-        return len(self._cns)
+        self._cns = array("q")
 
     def cn_of(self, number: int) -> int:
         """The cn of a message."""
         return self._cns[number - 1]
 
     def fetch(self) -> int:
-        """Read what was admitted meanwhile; the newest cn."""
-        last = self._parts.catalog.commits.last_cn()
+        """Read a piece of what was admitted meanwhile; the cn up to which everything is read."""
+        last = min(self._parts.catalog.commits.last_cn(), self._read + PIECE)
         if last > self._read:
             self._check_lost()
             for run in self._parts.catalog.commits.runs(self._read + 1, last):
@@ -71,10 +65,20 @@ class Deliveries:
             self._read = last
         return last
 
-    def next(self, upto: int | None = None) -> Update[Handle] | None:
-        """The next message, if there is one that is read (and not after cn `upto`)."""
-        if not self._waiting or (upto is not None and self._waiting[0].cn > upto):
-            return None
+    def all_upto(self, cn: int) -> Iterator[Update[Handle]]:
+        """Every message up to an admitted cn that was not delivered yet."""
+        while True:
+            while self._waiting and self._waiting[0].cn <= cn:
+                yield self._delivered()
+            if self._read >= cn:
+                return
+            self.fetch()
+
+    def next(self) -> Update[Handle] | None:
+        """The next message, if there is one that is read."""
+        return self._delivered() if self._waiting else None
+
+    def _delivered(self) -> Update[Handle]:
         found = self._waiting.popleft()
         self._cns.append(found.cn)
         changes = [

@@ -65,13 +65,13 @@ class ForcedView:
         self._closing.callback(frames.drop)
         self._storage = Storage(frames, folder)
         self._algebra = self._made_algebra()
-        self._adopt()
+        self._pending: list[Handle] = []
+        """Changes of installs that are not published."""
+        adopt(parts, plan)
         self._object = self._made_object()
         self._deliveries = Deliveries(parts, plan, self._algebra, self.cn)
         self._answering = Answering(parts, plan, self._algebra, self._storage, wait_for)
         self._asks: deque[Ask[Handle] | Read] = deque()
-        self._pending: list[Handle] = []
-        """Changes of installs that are not published."""
         if recording is not None:
             recording.by_installs = True
             recording.begins(self.cn)
@@ -99,10 +99,10 @@ class ForcedView:
             return
         update = self._deliveries.next()
         if update is None:
-            last = self._deliveries.fetch()
+            upto = self._deliveries.fetch()
             update = self._deliveries.next()
             if update is None:
-                self._rest(last)
+                self._rest(upto)
                 return
         self._act(self._object.received(update))
 
@@ -112,19 +112,18 @@ class ForcedView:
         if self._recording is not None:
             self._recording.lookups += 1
         answer = self._answering.answer(ask)
-        self._deliveries.fetch()
-        while (update := self._deliveries.next(answer.upto)) is not None:
+        for update in self._deliveries.all_upto(answer.upto):
             self._act(self._object.received(update))
         self._act(self._object.answered(ask.query, answer.handles))
 
-    def _rest(self, last: int) -> None:
+    def _rest(self, upto: int) -> None:
         """Nothing is open: let a periodic algorithm act, or publish how far the view is."""
         actions = self._object.ticked()
         if actions:
             self._act(actions)
             return
-        self._publish([(last, self._pending)], last)
-        self._pending = []
+        changes, self._pending = self._pending, []
+        self._publish([(upto, changes)], upto)
 
     def _act(self, actions: Sequence[Action[Handle]]) -> None:
         """Asks wait for their turn; whole installs become durable, all of one call together."""
@@ -154,27 +153,12 @@ class ForcedView:
             added = self._store.append_rows(pa.concat_tables(tables), cn)
             version = added.version
             self.changes += added.rows
-        self._stand_at(cn, version)
+        _stand_at(self._parts, self._plan, cn, version)
+        if self._recording is not None:
+            self._recording.published(len(self._pending))
 
     def _net(self, handles: Sequence[Handle]) -> Handle:
         return self._algebra.materialized(self._algebra.add(handles))
-
-    def _stand_at(self, cn: int, version: int) -> None:
-        row = self._views.get(self._plan.name)
-        assert row.base_cn is not None
-        assert row.base_version is not None
-        if (cn, version) != (row.cn, row.delta_version):
-            self._views.publish(
-                [Published(row.name, cn, version, row.base_cn, row.base_version)]
-            )
-            crash_point("published")
-        if self._recording is not None:
-            self._recording.published(cn)
-
-    def _adopt(self) -> None:
-        """An append that a crash left unpublished is published: its cn is whole."""
-        if self._store.propagated() > self.cn:
-            self._stand_at(self._store.propagated(), self._store.delta.version())
 
     def _made_algebra(self) -> SparkViewAlgebra:
         definition, tree = self._plan.definition, self._plan.tree
@@ -212,6 +196,27 @@ class ForcedView:
             named = ", ".join(f"{quoted(n)} AS o{i}" for i, (n, _) in enumerate(shape.visible))
             sql = f"SELECT {named}, 1L AS _count FROM ({states.rows_sql(base, row.cn, version)})"
         return self._algebra.view_rows(sql, sum(f.rows for f in files))
+
+
+def adopt(parts: Parts, plan: Planned) -> None:
+    """Publish an append that was cut off from being published: its last cn is whole."""
+    row = parts.catalog.views.get(plan.name)
+    if row.cn is None:
+        return
+    store = ViewStore(parts.root, row, plan.shape)
+    if (cn := store.propagated()) > row.cn:
+        _stand_at(parts, plan, cn, store.delta.version())
+
+
+def _stand_at(parts: Parts, plan: Planned, cn: int, version: int) -> None:
+    row = parts.catalog.views.get(plan.name)
+    assert row.base_cn is not None
+    assert row.base_version is not None
+    if (cn, version) != (row.cn, row.delta_version):
+        parts.catalog.views.publish(
+            [Published(row.name, cn, version, row.base_cn, row.base_version)]
+        )
+        crash_point("published")
 
 
 @dataclass(frozen=True)

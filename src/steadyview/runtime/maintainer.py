@@ -24,7 +24,7 @@ from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost, ViewStopped
 from steadyview.runtime.batch import Batch, Done, Work, check_data_error
 from steadyview.runtime.conventional import Conventional
-from steadyview.runtime.forced import ForcedViews
+from steadyview.runtime.forced import ForcedViews, adopt
 from steadyview.runtime.kept import described, goes_on
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
@@ -80,6 +80,8 @@ class Maintainer:
             if (row.level, row.definition) != (plan.level, described(plan)):
                 self._views.kept_by(plan.name, plan.level, described(plan))
             self._store(plan).create()
+            if plan.forced:
+                adopt(self._parts, plan)
             return
         if row is not None:
             self._views.drop(plan.name)

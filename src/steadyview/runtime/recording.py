@@ -51,8 +51,8 @@ class Recording:
         self.by_installs = False
         """Whether an algorithm of the papers kept it, whose states are its installs."""
         self.installs: list[pa.Table] = []
-        self.published_at: int | None = None
         self._kept = 0
+        self._whole = True
 
     def begins(self, cn: int) -> None:
         """The view stands at cn; what an algorithm before did beyond that is forgotten."""
@@ -60,18 +60,21 @@ class Recording:
         del self.installs[self._kept :]
 
     def installed(self, change: pa.Table) -> None:
-        """The view's algorithm changed it."""
-        if len(self.installs) >= TRANSACTIONS:
-            raise _too_large(self.view, f"more than {TRANSACTIONS} states")
-        self.installs.append(change)
+        """The view's algorithm changed it. Too many are told at the end: the run goes on."""
+        if len(self.installs) < TRANSACTIONS:
+            self.installs.append(change)
+        else:
+            self._whole = False
 
-    def published(self, cn: int) -> None:
-        """Readers see the view after all installs so far."""
-        self.published_at, self._kept = cn, len(self.installs)
+    def published(self, waiting: int) -> None:
+        """The installs so far are durable, but for the last ones, so many, that wait."""
+        self._kept = len(self.installs) - waiting
 
     @property
     def states(self) -> Sequence[pa.Table]:
-        """The installs up to the last published state."""
+        """The installs up to the last published state; ConfigError if some are missing."""
+        if not self._whole:
+            raise _too_large(self.view, f"more than {TRANSACTIONS} states")
         return self.installs[: self._kept]
 
 
