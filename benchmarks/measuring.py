@@ -35,6 +35,8 @@ class Case:
     together: bool = False
     recomputed: int = 0
     """How many of the views are recomputed as well, the first of the round's order."""
+    further: bool = False
+    """Left out of a brief run."""
 
     def run(self, order: list[str]) -> Round:
         """Commit, capture, refresh the views in that order."""
@@ -58,19 +60,26 @@ class Case:
 def cases(large: Site, smaller: Site, sizes: Sizes) -> list[Case]:
     """What is measured."""
     work, other = large.workload, smaller.workload
-    recomputed = 1 if sizes.runs > 1 else len(VIEWS)
-    return [
+    recomputed = 1 if sizes.runs > 1 or sizes.brief else len(VIEWS)
+    found = [
         Case("share", large, lambda: work.mixed(sizes.share), recomputed=recomputed),
-        Case("tiny", large, lambda: work.mixed(sizes.tiny)),
+        Case("tiny", large, lambda: work.mixed(sizes.tiny), further=True),
         Case("small", large, lambda: work.mixed(sizes.small)),
         Case("small at smaller scale", smaller, lambda: other.mixed(sizes.small)),
-        Case("small, both views", large, lambda: work.mixed(sizes.small), together=True),
+        Case(
+            "small, both views",
+            large,
+            lambda: work.mixed(sizes.small),
+            together=True,
+            further=True,
+        ),
         Case("large", large, lambda: work.mixed(sizes.large)),
         Case("spread", large, lambda: work.spread(sizes.hot)),
         Case("hot", large, lambda: work.hot(sizes.hot)),
-        Case("spread, kept", large, lambda: work.spread(sizes.hot, kept=True)),
-        Case("hot, kept", large, lambda: work.hot(sizes.hot, kept=True)),
+        Case("spread, kept", large, lambda: work.spread(sizes.hot, kept=True), further=True),
+        Case("hot, kept", large, lambda: work.hot(sizes.hot, kept=True), further=True),
     ]
+    return [case for case in found if not (sizes.brief and case.further)]
 
 
 def warm_up(large: Site, smaller: Site, sizes: Sizes, told: Told) -> None:
@@ -111,7 +120,7 @@ def _round(todo: list[Case], number: int, sizes: Sizes, told: Told) -> Round:
 def applies(site: Site, sizes: Sizes, told: Told) -> dict[str, list[float]]:
     """Seconds to roll each base by a 0.1 % change, after it was brought up to date."""
     found: dict[str, list[float]] = {view: [] for view in VIEWS}
-    for view in VIEWS:
+    for view in () if sizes.brief else VIEWS:
         told("apply: bases brought up to date")
         site.apply(view)
     for _ in range(sizes.applies):

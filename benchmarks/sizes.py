@@ -24,6 +24,8 @@ class Sizes:
     applies: int
     budget: float
     """Seconds after which no further round is begun, from the start of the program."""
+    brief: bool = False
+    """Whether the cases without which the table still says something are left out."""
 
     @property
     def share(self) -> int:
@@ -54,4 +56,5 @@ SMOKE = Sizes(
     warm_ups=0,
     applies=1,
     budget=50,
+    brief=True,
 )
