@@ -444,12 +444,13 @@ def test_unsupported_columns_are_left_out_with_a_reason(world: World) -> None:
 
 
 def test_keys_and_indexes_are_described(world: World) -> None:
-    world.table("t", "a INTEGER, b TEXT, c INTEGER, d INTEGER, PRIMARY KEY (b, a)")
+    columns = "a INTEGER NOT NULL, b TEXT NOT NULL, c INTEGER, d INTEGER, PRIMARY KEY (b, a)"
+    world.table("t", columns)
     writer = world.writer()
     writer.execute("CREATE INDEX by_c ON t (c, d)")
     writer.execute("CREATE INDEX some_d ON t (d) WHERE d > 5")
     (relation,) = world.source("t").schemas()
-    assert relation.key == ("b", "a")
+    assert relation.key == relation.primary == ("b", "a")
     assert set(relation.indexes) == {"b", "c"}
 
 

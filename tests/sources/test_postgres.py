@@ -221,6 +221,23 @@ def test_a_column_with_a_nondeterministic_collation_is_not_keyable(postgres: Pos
     assert [c.keyable for c in relation.columns] == [False, True]
 
 
+@pytest.mark.parametrize("when", ["DEFERRABLE", "DEFERRABLE INITIALLY DEFERRED"])
+def test_a_deferrable_primary_key_is_no_key_but_still_names_rows(
+    postgres: PostgresWorld, when: str
+) -> None:
+    postgres.table("t", f"id integer PRIMARY KEY {when}, v numeric(8,2)")
+    watch = postgres.watch("t")
+    (relation,) = watch.relations
+    assert (relation.key, relation.primary) == ((), ("id",))
+    writer = postgres.writer()
+    writer.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
+    # two rows with one key between the changes of one transaction
+    writer.execute("UPDATE t SET id = 3 - id")
+    writer.execute("INSERT INTO t VALUES (7, 'NaN')")
+    watch.drain()
+    assert "(id) = (7)" in watch.lost["t", "v"]
+
+
 def test_an_unchanged_toast_value_is_taken_from_the_old_row(postgres: PostgresWorld) -> None:
     postgres.table("t", "id integer PRIMARY KEY, big text, n integer, empty text")
     writer = postgres.writer()

@@ -106,6 +106,45 @@ def test_a_value_of_another_kind_is_named_and_loses_its_column_only(
     snapshot.close()
 
 
+@pytest.mark.parametrize(
+    ("columns", "options", "is_key"),
+    [
+        ("a INTEGER PRIMARY KEY, b TEXT", "", True),
+        ("a INTEGER PRIMARY KEY, b TEXT, UNIQUE (a)", "", True),
+        ("a INTEGER PRIMARY KEY DESC, b TEXT", "", False),
+        ("a INT PRIMARY KEY, b TEXT", "", False),
+        ("a INT NOT NULL PRIMARY KEY, b TEXT", "", True),
+        ("a INT, b TEXT, PRIMARY KEY (a)", "WITHOUT ROWID", True),
+        ("a INT, b TEXT, PRIMARY KEY (a)", "STRICT", True),
+        ("a INT NOT NULL, b TEXT, PRIMARY KEY (b, a)", "", False),
+        ("a INT NOT NULL, b TEXT NOT NULL, PRIMARY KEY (b, a)", "", True),
+    ],
+)
+def test_a_primary_key_is_a_key_unless_it_may_be_null(
+    columns: str, options: str, is_key: bool
+) -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute(f"CREATE TABLE t ({columns}) {options}")
+    schema = read_table(connection, "src", "t").schema
+    assert bool(schema.key) is is_key
+    assert schema.primary
+    for row in [(None, None), (1, None), (1, "b")] * 2:
+        connection.execute("INSERT OR IGNORE INTO t (a, b) VALUES (?, ?)", row)
+    key = ", ".join(schema.primary)
+    keys = Counter(connection.execute(f"SELECT {key} FROM t").fetchall())
+    assert (max(keys.values()) == 1) is is_key
+    connection.close()
+
+
+def test_a_primary_key_that_may_be_null_still_names_rows(sqlite: SqliteWorld) -> None:
+    sqlite.table("t", "id TEXT PRIMARY KEY, v INTEGER")
+    watch = sqlite.watch("t")
+    assert (watch.relations[0].key, watch.relations[0].primary) == ((), ("id",))
+    sqlite.writer().execute("INSERT INTO t VALUES ('two', 'x')")
+    watch.drain()
+    assert "(id) = (two)" in watch.lost["t", "v"]
+
+
 def test_every_bad_value_is_told_once_per_transaction_and_good_ones_are_kept(
     sqlite: SqliteWorld,
 ) -> None:

@@ -46,8 +46,11 @@ class Column:
 
 @dataclass(frozen=True)
 class RelationSchema:
-    """A relation's columns in number order, its primary key and what is indexed at the source.
+    """A relation's columns in number order, its keys and what is indexed at the source.
 
+    `key` are columns of which none is ever NULL and that no two rows share, not even in the middle
+    of a transaction; empty where the source enforces no such thing. `primary` is the primary key as
+    it was declared, by which a person knows a row: it may be less than that.
     `indexes` lists the columns that *lead* an index, by name; a lookup by such a column is cheap.
     `membership` is the source's name for the time during which the relation has been in its change
     stream without a break; empty where it is not, or where the source keeps such a record itself.
@@ -58,6 +61,7 @@ class RelationSchema:
     key: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
     membership: str = ""
+    primary: tuple[str, ...] = ()
 
     def number(self, column: str) -> int:
         """The number of the column with exactly this name; KeyError if there is none."""
@@ -75,6 +79,7 @@ class RelationSchema:
             "key": list(self.key),
             "indexes": list(self.indexes),
             "membership": self.membership,
+            "primary": list(self.primary),
         }
 
     @staticmethod
@@ -86,4 +91,5 @@ class RelationSchema:
             tuple(data["key"]),
             tuple(data["indexes"]),
             data.get("membership", ""),
+            tuple(data.get("primary", data["key"])),
         )

@@ -75,7 +75,8 @@ def _check_keys(text: ViewText, definition: Definition, name: str) -> None:
     for occurrence in definition.occurrences:
         relation = occurrence.relation
         if not relation.key:
-            fact = f'"{name}" needs keys, and "{relation.name}" has no primary key'
+            kind = " that is neither nullable nor deferrable" if relation.primary else ""
+            fact = f'"{name}" needs keys, and "{relation.name}" has no primary key{kind}'
             raise _refused(text, "ALGORITHM_KEYS", fact)
         for column in relation.key:
             if (occurrence.number, relation.number(column)) not in shown:

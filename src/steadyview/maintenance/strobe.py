@@ -1,7 +1,9 @@
 """Strobe: strong consistency for single updates, by an action list that waits for quiescence.
 
 Zhuge, Garcia-Molina, Wiener, PDIS 1996, section 5.2, appendix A.
-Assumes: what `events` assumes; the view holds a key of every relation, so its rows form a set.
+Assumes: what `events` assumes; the view holds a key of every relation, so its rows form a set. A
+key is one after every single change, not only at commit: a deferrable key that two rows swap would
+make key_delete of the one row take the other (`RelationSchema.key` is no such key).
 Invariant, when UQS is empty: MV with AL applied is the view over the updates received so far.
     A deletion that arrives while Q is open is in pending(Q) and is applied to its answer; rows that
     two queries both deliver are one row of the set.

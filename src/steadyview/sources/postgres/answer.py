@@ -63,18 +63,18 @@ class ReadFailed(Exception):
 
     def _row(self, connection: psycopg.Connection) -> str:
         relation = self._part.relation
-        if not relation.key or connection.closed:
+        if not relation.primary or connection.closed:
             return ""
         statement = sql.SQL("SELECT {}::text FROM ONLY {} WHERE {}::text = {} LIMIT 1").format(
-            sql.SQL("::text, ").join(map(sql.Identifier, relation.key)),
+            sql.SQL("::text, ").join(map(sql.Identifier, relation.primary)),
             sql.Identifier(*relation.name.path),
             sql.Identifier(relation.columns[self._column].name),
             sql.Literal(self._text),
         )
         row = connection.execute(statement).fetchone()
-        return (
-            f" (row with ({', '.join(relation.key)}) = ({', '.join(map(str, row))}))" if row else ""
-        )
+        if row is None:
+            return ""
+        return f" (row with ({', '.join(relation.primary)}) = ({', '.join(map(str, row))}))"
 
 
 def copied(

@@ -282,8 +282,8 @@ class Intake:
 def _row_name(binding: _Binding, texts: dict[int, pa.Array], row: int) -> str:
     """The row's primary key, for people."""
     relation = binding.relation
-    places = [binding.places[relation.number(k)] for k in relation.key]
+    places = [binding.places[relation.number(k)] for k in relation.primary]
     if not places or None in places:
         return ""
     values = ", ".join(str(texts[p][row]) for p in places if p is not None)
-    return f" in the row with ({', '.join(relation.key)}) = ({values})"
+    return f" in the row with ({', '.join(relation.primary)}) = ({values})"

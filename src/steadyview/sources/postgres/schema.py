@@ -49,7 +49,8 @@ _INDEXES = """
 SELECT i.indrelid, i.indisprimary,
        array(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(n, o)
              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n
-             WHERE k.o <= i.indnkeyatts ORDER BY k.o), (i.indkey::int2[])[0] <> 0
+             WHERE k.o <= i.indnkeyatts ORDER BY k.o), (i.indkey::int2[])[0] <> 0,
+       i.indimmediate
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
 WHERE i.indrelid = ANY(%s::oid[]) AND i.indisvalid AND i.indpred IS NULL
   AND m.amname IN ('btree', 'hash')
@@ -204,11 +205,13 @@ def _table(
             number = int(str(place))
             kept.append(Column(str(name), mapped.spark, str(source_type), keyable, number))
     names = {c.name for c in kept}
+    primary, is_immediate = _primary_key(indexes, names)
     schema = RelationSchema(
         RelationName(source, found.path),
         tuple(kept),
-        _primary_key(indexes, names),
+        primary if is_immediate else (),
         _leading(indexes, names),
+        primary=primary,
     )
     return Table(schema, found.oid, found.identity == "f", unsupported)
 
@@ -224,14 +227,17 @@ def _mapped(source_type: str, generated: str, version: int, found: _Found) -> Pg
     return pg_type(source_type)
 
 
-def _primary_key(indexes: Sequence[tuple[object, ...]], names: set[str]) -> tuple[str, ...]:
-    for primary, columns, _ in indexes:
+def _primary_key(
+    indexes: Sequence[tuple[object, ...]], names: set[str]
+) -> tuple[tuple[str, ...], bool]:
+    """The primary key, and whether it holds at every moment: a deferrable one does at commit."""
+    for primary, columns, _, immediate in indexes:
         if primary and isinstance(columns, list) and names.issuperset(columns):
-            return tuple(columns)
-    return ()
+            return tuple(columns), bool(immediate)
+    return (), False
 
 
 def _leading(indexes: Sequence[tuple[object, ...]], names: set[str]) -> tuple[str, ...]:
     """Columns that lead an index; an index that begins with an expression has none."""
-    leading = [c[0] for _, c, plain in indexes if plain and isinstance(c, list) and c]
+    leading = [c[0] for _, c, plain, _ in indexes if plain and isinstance(c, list) and c]
     return tuple(dict.fromkeys(c for c in leading if c in names))

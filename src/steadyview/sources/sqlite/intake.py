@@ -181,11 +181,11 @@ class Intake:
     def _row_name(self, relation: RelationSchema, fields: list[tuple[Any, ...]], row: int) -> str:
         """The row's primary key, for people."""
         places = next(of for r, of in self._bound.values() if r is relation)
-        keys = [places[relation.number(k)] for k in relation.key]
+        keys = [places[relation.number(k)] for k in relation.primary]
         if not keys or None in keys:
             return ""
         values = ", ".join(str(fields[_FIXED_FIELDS + k][row]) for k in keys if k is not None)
-        return f" in the row with ({', '.join(relation.key)}) = ({values})"
+        return f" in the row with ({', '.join(relation.primary)}) = ({values})"
 
     def _lose(self, relation: RelationSchema, column: str, reason: str) -> None:
         if (relation.name, column, self._seq) not in self._told:

@@ -77,17 +77,23 @@ def read_table(connection: sqlite3.Connection, source: str, name: str) -> Table:
         else:
             unsupported[column] = mapped
     primary = tuple(r[1] for r in sorted((r for r in rows if r[5]), key=lambda r: r[5]))
+    not_null = {r[1] for r in rows if r[3]}
     rowid = _rowid(connection, name, [r[1] for r in rows])
+    is_rowid = rowid is not None and bool(primary) and not _has_primary_index(connection, name)
     identity = (rowid,) if rowid else primary
     unique, leading = _indexes(connection, source, name)
-    if rowid and len(primary) == 1 and not any(k.columns == primary for k in unique):
+    if is_rowid:
         leading.insert(0, primary[0])
     names = {c.name for c in kept}
+    named = primary if names.issuperset(primary) else ()
+    # SQLite lets NULLs into the primary key of an ordinary table, as many as there are rows
+    is_key = rowid is None or is_rowid or not_null.issuperset(primary)
     schema = RelationSchema(
         RelationName(source, (name,)),
         tuple(kept),
-        primary if names.issuperset(primary) else (),
+        named if is_key else (),
         tuple(dict.fromkeys(c for c in leading if c in names)),
+        primary=named,
     )
     own = [UniqueKey((rowid,), ("",))] if rowid else []
     defaults = {r[1]: r[4] for r in rows if r[3] and r[4] is not None}
@@ -105,6 +111,12 @@ def _rowid(connection: sqlite3.Connection, name: str, columns: list[str]) -> str
     except sqlite3.OperationalError:
         return None
     return free[0]
+
+
+def _has_primary_index(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether the primary key has an index of its own: it has none where it is the rowid."""
+    indexes = connection.execute(f"PRAGMA index_list({quoted(name)})").fetchall()
+    return any(origin == "pk" for _, _, _, origin, _ in indexes)
 
 
 def _indexes(

@@ -158,11 +158,11 @@ def _bad_value(
 ) -> ColumnLost:
     column = relation.columns[number]
     value = dict(zip(columns, row, strict=True))
-    keys = [relation.number(k) for k in relation.key]
+    keys = [relation.number(k) for k in relation.primary]
     where = ""
     if keys and all(k in value for k in keys):
         values = ", ".join(str(value[k]) for k in keys)
-        where = f" in the row with ({', '.join(relation.key)}) = ({values})"
+        where = f" in the row with ({', '.join(relation.primary)}) = ({values})"
     return _lost(
         relation,
         column,
