@@ -133,6 +133,15 @@ class StrobeIgnoringOvertakenAnswers(Strobe):
         return super().answered(query, answer)
 
 
+@convict("strobe", LOCAL, left="none", within=2000, crashes=True)
+class StrobeCallingEveryStateWhole(Strobe):
+    """Says of a state in the middle of a message that it reflects the message."""
+
+    def applied(self):
+        self._whole = True
+        return super().applied()
+
+
 @convict("g-strobe", GLOBAL, left="weak", within=200)
 class GStrobeSplittingTransactions(GStrobe):
     """Handles every part of a global transaction when it arrives."""

@@ -40,9 +40,9 @@ class Kind:
     `promises`: the level per scenario; a scenario that is missing is none it is made for.
     `parameter`: what a number behind the name means (`c-t-strobe:3`). `whole`: states follow the
     order of admission rather than that of arrival, and `Install.upto` counts admitted transactions.
-    `survives`: the scenarios in which the warehouse may lose everything but the view, and the
-    updates that the last `upto` does not cover are delivered to a new object. Elsewhere a state is
-    no prefix: it may hold half a transaction.
+    `survives`: the scenarios in which the promise is kept also where the warehouse loses everything
+    but the view as of its last whole install, and the updates that its `upto` does not cover are
+    delivered to a new object. An algorithm that promises nothing claims no such thing.
     """
 
     name: str
@@ -143,7 +143,7 @@ _KINDS = (
         {SINGLE: "strong", LOCAL: "convergent", GLOBAL: "convergent"},
         keys=True,
         quiescence=True,
-        survives=frozenset({SINGLE}),
+        survives=_EVERYWHERE,
         messages="n - 1 per insertion, 0 per deletion",
         file="strobe.py",
     ),
@@ -172,7 +172,7 @@ _KINDS = (
         lambda p, a, mv, _: CStrobe(p, a, mv),
         {SINGLE: "complete", LOCAL: "convergent", GLOBAL: "convergent"},
         keys=True,
-        survives=frozenset({SINGLE}),
+        survives=_EVERYWHERE,
         messages="up to (n - 1)! and more queries per insertion, 0 per deletion",
         file="c_strobe.py",
     ),

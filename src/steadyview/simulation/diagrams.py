@@ -17,7 +17,7 @@ from steadyview.algebra import Bag, Row
 from steadyview.maintenance.bag_view_algebra import Bound, Joined
 from steadyview.maintenance.events import Ask, Read
 from steadyview.simulation.blueprints import COLUMNS
-from steadyview.simulation.running import Event
+from steadyview.simulation.running import Event, Restart
 from steadyview.simulation.seeds import Simulated
 from steadyview.simulation.sources import Asked, Freeze, Lookup, Query, Reply, Report
 from steadyview.simulation.worlds import World
@@ -186,8 +186,11 @@ class _Words:
         return f"p{position}" if self._twice else self._names[self._uses[position]]
 
     def _crashes(self, event: Event) -> str:
-        names = ", ".join(update.transaction for update in event.data)
-        return f"crashes and starts again; delivered again: {names or 'nothing'}"
+        restart: Restart = event.data
+        undone = f" from state {restart.state}" if restart.state < self._states else ""
+        self._states = restart.state
+        names = ", ".join(update.transaction for update in restart.again)
+        return f"crashes and starts again{undone}; delivered again: {names or 'nothing'}"
 
 
 def shown(rows: Bag[Row]) -> str:

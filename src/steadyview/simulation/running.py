@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from steadyview.algebra import Bag, Row
 from steadyview.maintenance.algorithms import Kind
@@ -47,7 +47,8 @@ class Event:
 class Trace:
     """What happened.
 
-    `states`: the view's, the initial one first. `lookups`: query messages, freezes not counted.
+    `states`: the view's, the initial one first; a crash takes those away that were not durable.
+    `lookups`: query messages, freezes not counted.
     `choices`: the schedule, made explicit. `events`: in full, if asked for.
     """
 
@@ -58,6 +59,13 @@ class Trace:
     choices: list[Choice] = field(default_factory=list)
     swept: list[Swept] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+
+
+class Restart(NamedTuple):
+    """A crash: the number of the state that was durable, and the updates delivered again."""
+
+    state: int
+    again: Sequence[Update[Handle]]
 
 
 class Run:
@@ -77,7 +85,7 @@ class Run:
         self._sources = {source.name: source for source in sources_of(world)}
         sources = list(self._sources.values())
         self._now = Situation(sources, 0, crashes, self._warehouse.is_periodic)
-        self.trace = Trace([self._warehouse.view])
+        self.trace = Trace(self._warehouse.states)
         self._labels = 0
 
     def finish(self) -> Trace:
@@ -151,7 +159,7 @@ class Run:
             source.forget()
         again = self._warehouse.restart()
         if self._verbose:
-            self._tell("crashes", "", again)
+            self._tell("crashes", "", Restart(len(self.trace.states) - 1, again))
         for update in again:
             self._acts(self._warehouse.again(update))
 
@@ -159,11 +167,11 @@ class Run:
         for action in actions:
             if isinstance(action, Install):
                 self._warehouse.install(action)
-                self.trace.states.append(self._warehouse.view)
                 if self._verbose:
                     self._tell("installs", "", self._warehouse.view)
                 continue
             self._labels += 1
+            self._warehouse.asked()
             if not isinstance(action, Freeze):
                 self.trace.lookups += 1
             source = self._sources[action.source]

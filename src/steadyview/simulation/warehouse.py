@@ -1,9 +1,10 @@
 """The warehouse process: an algorithm, the view, and what survives when the process dies.
 
-Durable: the view's rows, and every update that arrived, in order. Lost: the algorithm's memory,
-open queries, answers under way. After a restart a new object is made for the view as it was last
-installed, and the updates which that state does not reflect are delivered again in the old order.
-`Install.upto` says which it reflects.
+Durable, by the rule of a live run: every update that arrived, in order; and the view's rows as of
+the last install that was `whole`, or as of the last moment when nothing was open. Lost: the
+algorithm's memory, open queries, answers under way, and the installs since, which live nobody could
+read yet. After a restart a new object is made for the durable rows, and the updates which they do
+not reflect are delivered again in the old order. `Install.upto` says which they reflect.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class Warehouse:
     """One view under one kind of algorithm."""
 
     def __init__(self, kind: Kind, site: Site, view: Bag[Row]) -> None:
-        self.view = view
+        self.states = [view]
+        """What the view showed, less what a crash undid."""
         self.swept: list[Swept] = []
         """The batches of a batched sweep that are over."""
         self._kind, self._site = kind, site
@@ -31,9 +33,17 @@ class Warehouse:
         self._admission: Admission[Any] = Admission()
         self._admitted: dict[int, int] = {}
         self._transactions = 0
-        self._installed = 0
+        self._durable_states = 1
+        self._durable_upto = 0
+        self._open = 0
+        """Queries that are not answered."""
         self._made_at = 0
         self._algorithm = self._made()
+
+    @property
+    def view(self) -> Bag[Row]:
+        """The view's rows."""
+        return self.states[-1]
 
     @property
     def is_periodic(self) -> bool:
@@ -42,6 +52,7 @@ class Warehouse:
 
     def received(self, update: Update[Any]) -> Sequence[Any]:
         """An update arrived for the first time."""
+        self._rest()
         self._log.append(update)
         if self._kind.whole:
             for parts in self._admission.arrived(update):
@@ -55,6 +66,7 @@ class Warehouse:
 
     def answered(self, query: int, answer: Sequence[Any]) -> Sequence[Any]:
         """An answer arrived."""
+        self._open -= 1
         return self._algorithm.answered(query, answer)
 
     def ticked(self) -> Sequence[Any]:
@@ -63,20 +75,33 @@ class Warehouse:
 
     def install(self, install: Install[Any]) -> None:
         """The view's next state."""
-        self.view += install.change
-        # an object that counts admitted transactions counts from where it was made
-        self._installed = install.upto + (self._made_at if self._kind.whole else 0)
+        self.states.append(self.view + install.change)
+        if install.whole:
+            # an object that counts admitted transactions counts from where it was made
+            base = self._made_at if self._kind.whole else 0
+            self._durable_states, self._durable_upto = len(self.states), install.upto + base
+
+    def asked(self) -> None:
+        """A query was sent."""
+        self._open += 1
 
     def restart(self) -> list[Update[Any]]:
         """The process dies and starts again; the updates that have to be delivered again."""
+        self._rest()
         self._collect()
-        self._made_at = self._installed
+        del self.states[self._durable_states :]
+        self._open, self._made_at = 0, self._durable_upto
         self._algorithm = self._made()
-        return [update for update in self._log if self._place(update) > self._installed]
+        return [update for update in self._log if self._place(update) > self._durable_upto]
 
     def close(self) -> None:
         """Nothing will happen any more."""
         self._collect()
+
+    def _rest(self) -> None:
+        """With nothing open, a state between two whole ones is of everything that arrived."""
+        if not self._open and self._durable_states < len(self.states):
+            self._durable_states, self._durable_upto = len(self.states), self._log[-1].number
 
     def _place(self, update: Update[Any]) -> int:
         if not self._kind.whole:
