@@ -15,6 +15,7 @@ Not promised: anything but convergence where a transaction has several changes.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -31,30 +32,28 @@ H = TypeVar("H")
 class Delta(Algorithm[H]):
     """What C-Strobe and C-TStrobe share: the compensated answer to some insertions.
 
-    `L` is the list of all single changes received. Queries are issued "from" an index of L: the
-    deletions at and after it may have hidden rows from the answer.
+    `L` is the list of the single changes received, from the first one at hand on. Queries are
+    issued "from" an index of L: the deletions at and after it may have hidden rows from the answer.
+    Invariant: every open query, and every one to come, is issued from behind the changes at hand,
+    and so are the insertions that Delta is rid of. Whatever is handled is therefore cut off, and L
+    is as long as what waits.
     """
 
     def __init__(self, positions: Positions, algebra: ViewAlgebra[H], mv: H) -> None:
         self.positions, self.algebra = positions, algebra
         self.MV = mv
         self.L: list[Change[H]] = []
-        self.numbers: list[int] = []
-        """Per change of L, the number of the last update that is whole once it is processed."""
-        self.ends: list[bool] = []
-        """Per change of L, whether it is the last of its message."""
         self.UQS: dict[int, tuple[SourceEvaluate[H], int]] = {}
         self.delta: H | None = None
         self.compensating = 0
         """How many compensating queries were issued for the insertions at hand."""
         self._queries = 0
 
-    def append(self, update: Update[H]) -> None:
-        """Put the message's changes to the end of L."""
+    def append(self, update: Update[H]) -> int:
+        """Put the message's changes to the end of L; how many there are."""
         used = [c for c in update.changes if self.positions.of(c.relation)]
         self.L += used
-        self.numbers += [update.number - 1] * (len(used) - 1) + [update.number] * bool(used)
-        self.ends += [False] * (len(used) - 1) + [True] * bool(used)
+        return len(used)
 
     def issue(self, terms: Sequence[Term[H]], since: int) -> Sequence[Action[H]]:
         """Evaluate a query; deletions L[since:] are compensated for when its answer is there."""
@@ -132,13 +131,14 @@ class CStrobe(Delta[H]):
 
     def __init__(self, positions: Positions, algebra: ViewAlgebra[H], mv: H) -> None:
         super().__init__(positions, algebra, mv)
-        self._at = 0
-        """The change of L that is being processed, or will be."""
+        self._ends: deque[tuple[int, bool]] = deque()
+        """Per change of L, the last update that is whole once it is processed; is it its own?"""
 
     def received(self, update: Update[H]) -> Sequence[Action[H]]:
         """Into the holding queue; on with it if it was empty."""
-        idle = self._at == len(self.L)
-        self.append(update)
+        idle = not self.L
+        for left in reversed(range(self.append(update))):
+            self._ends.append((update.number - bool(left), not left))
         return self._processed() if idle else []
 
     def answered(self, query: int, answer: Sequence[H]) -> Sequence[Action[H]]:
@@ -150,24 +150,25 @@ class CStrobe(Delta[H]):
     def _processed(self) -> Sequence[Action[H]]:
         """Handle change after change until one has to wait for answers."""
         actions: list[Action[H]] = []
-        while not self.UQS and self._at < len(self.L):
-            change = self.L[self._at]
+        while not self.UQS and self.L:
+            change = self.L[0]
             if not change.inserted:
                 mv = key_deleted(self.MV, change, self.positions, self.algebra)
-                actions += self._installed_at(mv, self._at)
-                self._at += 1
+                actions += self._handled(mv)
                 continue
             self.compensating = 0
             terms = of_view(self.positions, change.relation, change.rows)
-            actions += self.issue(terms, self._at + 1)
+            actions += self.issue(terms, 1)
             if not self.UQS:
                 actions += self._finished()
         return actions
 
     def _finished(self) -> Sequence[Action[H]]:
         """Every query for the insertion is answered."""
-        self._at += 1
-        return self._installed_at(self.with_delta(self.MV, self._at), self._at - 1)
+        return self._handled(self.with_delta(self.MV, 1))
 
-    def _installed_at(self, mv: H, at: int) -> Sequence[Action[H]]:
-        return self.installed(mv, self.numbers[at], whole=self.ends[at])
+    def _handled(self, mv: H) -> Sequence[Action[H]]:
+        """MV = mv after the first change of L, which nobody needs any more."""
+        del self.L[0]
+        upto, whole = self._ends.popleft()
+        return self.installed(mv, upto, whole=whole)

@@ -2,8 +2,9 @@
 
 Named, not described, at the end of section 6 of Zhuge, Garcia-Molina, Wiener, PDIS 1996.
 Assumes: as Strobe. A unit is the next k transactions, or fewer when a tick closes it.
-Invariant, when the queries of the unit L[b:e] are answered: Delta, less the rows that L[e:]
-inserts, holds the rows that the unit's net insertions make in the state that L[:e] made.
+Invariant, when the queries of the unit L[:e] are answered: Delta, less the rows that L[e:] inserts,
+holds the rows that the unit's net insertions make in the state that the unit made. It is cut off L
+then, as no later unit looks back.
 L holds single changes, also those of a unit that is not closed yet; deletions of a later
 transaction are substituted relation by relation, each compensated for those behind it, never only
 together.
@@ -29,10 +30,9 @@ H = TypeVar("H")
 
 
 class Unit(NamedTuple):
-    """The changes L[begin:end] of transactions up to number `upto`."""
+    """So many changes, of transactions up to number `upto`; those of the first unit begin L."""
 
-    begin: int
-    end: int
+    size: int
     upto: int
 
 
@@ -44,6 +44,7 @@ class CTStrobe(Delta[H]):
         self._k = k
         self._units: deque[Unit] = deque()
         self._begin = 0
+        """Where in L the unit begins that is not closed."""
         self._collected = 0
         self._received = 0
         self._deletions_of_unit: list[Change[H]] = []
@@ -66,7 +67,7 @@ class CTStrobe(Delta[H]):
         return actions if self.UQS else [*actions, *self._finished(), *self._processed()]
 
     def _closed(self) -> Sequence[Action[H]]:
-        self._units.append(Unit(self._begin, len(self.L), self._received))
+        self._units.append(Unit(len(self.L) - self._begin, self._received))
         self._begin, self._collected = len(self.L), 0
         return self._processed() if len(self._units) == 1 else []
 
@@ -80,17 +81,20 @@ class CTStrobe(Delta[H]):
         return actions
 
     def _issued(self, unit: Unit) -> Sequence[Action[H]]:
-        changes = self.L[unit.begin : unit.end]
+        changes = self.L[: unit.size]
         self._deletions_of_unit, insertions = net_changes(changes, self.positions, self.algebra)
         terms: list[Term[H]] = []
         for change in insertions:
             terms += of_view(self.positions, change.relation, change.rows)
         self.compensating = 0
-        return self.issue(terms, unit.end)
+        return self.issue(terms, unit.size)
 
     def _finished(self) -> Sequence[Action[H]]:
         unit = self._units.popleft()
         mv = self.MV
         for deletion in self._deletions_of_unit:
             mv = key_deleted(mv, deletion, self.positions, self.algebra)
-        return self.installed(self.with_delta(mv, unit.end), unit.upto)
+        mv = self.with_delta(mv, unit.size)
+        del self.L[: unit.size]
+        self._begin -= unit.size
+        return self.installed(mv, unit.upto)
