@@ -249,10 +249,21 @@ def test_columns_of_different_kinds_cannot_be_compared():
         ("", "the history is no JSON at line 1, column 1", "Expecting value"),
         ('{"view":\n  oops}', "the history is no JSON at line 2, column 3", "Expecting value"),
         ('{"view": 1', "the history is no JSON at line 1, column 11", "Expecting ','"),
-        ('{"view": NaN}', "the history is no JSON", "NaN is no number"),
-        ('{"a": {"b": 1, "b": 2}}', "the history is no JSON", 'the key "b" is given twice'),
-        ("[" * 100_000, "the history is no JSON", "recursion"),
-        ("1" * 5_000, "the history is no JSON", "digits"),
+        ('{"view": NaN}', "the history is no JSON at line 1, column 10", "NaN is no number"),
+        ('["NaN",\n -Infinity]', "the history is no JSON at line 2, column 2", "-Infinity is no"),
+        (
+            '{"a": {"b": 1,\n  "b": 2}}',
+            "the history is no JSON at line 2, column 3",
+            'the key "b" is given twice',
+        ),
+        (
+            '[{"b": {"b": ":", "c": "b"}}, {"b\\"": [], "\\u0062\\"": 2}]',
+            "the history is no JSON at line 1, column 43",
+            'the key "b"" is given twice',
+        ),
+        ("[" * 100_000, "the history is no JSON at line 1, column 101", "too deep"),
+        ("[1,\n" + "1" * 5_000 + "]", "the history is no JSON at line 2, column 1", "111..."),
+        ("[1e99999999999999999999]", "the history is no JSON at line 1, column 2", "is no number"),
     ],
 )
 def test_a_file_that_is_no_json_is_an_error_with_line_and_column(text, message, detail):

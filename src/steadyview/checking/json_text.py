@@ -15,6 +15,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from steadyview.checking.json_faults import first_fault
 from steadyview.errors import ConfigError, DefiniteError
 
 _PLAIN = re.compile(r"\w+")
@@ -67,15 +68,10 @@ def parsed(text: str) -> Node:
     Node(value=Decimal('1.50'), path='a[0]')
     """
     try:
-        value = json.loads(
-            text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_once
-        )
+        return Node(_loaded(text))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ConfigError(f"the history is no JSON at {place}", detail=error.msg) from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError("the history is no JSON", detail=str(error)) from None
-    return Node(value)
 
 
 def written(value: Any) -> str:
@@ -107,13 +103,19 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+def _loaded(text: str) -> Any:
+    """The value; JSONDecodeError if there is none, also for what the reader gives no place for."""
+    try:
+        # NaN and Infinity are no int: a ValueError like the others
+        return json.loads(text, parse_float=Decimal, parse_constant=int, object_pairs_hook=_once)
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, ArithmeticError, RecursionError):
+        raise first_fault(text) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f'the key "{twice}" is given twice in one object')
+        raise ValueError("a key is given twice")
     return found
