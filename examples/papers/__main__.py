@@ -45,7 +45,8 @@ def main() -> None:
     say(f"wrote {arguments.folder / 'papers.md'}")
     wrong = [c for c in found.cells if c.worst != c.promised or c.unknown]
     for cell in wrong:
-        say(f"{cell.algorithm}, {cell.column}: {cell.promised} promised, {cell.worst} seen")
+        seen = f"{cell.worst} seen, {cell.unknown} unknown"
+        say(f"{cell.algorithm}, {cell.column}: {cell.promised} promised, {seen}")
     sys.exit(bool(wrong))
 
 

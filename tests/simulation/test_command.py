@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from steadyview.checking import LEVELS, History, judge
 from steadyview.cli.app import app
 
 runner = CliRunner()
+MEASURING = import_module("steadyview.simulation.measuring")
 
 
 def simulate(*arguments: str, code: int = 0):
@@ -42,6 +44,27 @@ def test_a_violation_is_drawn_and_exit_code_1():
     assert "warehouse" in printed
     assert "executes t1" in printed
     assert "\nstrong: " in printed
+
+
+def test_a_history_that_was_not_judged_is_told_and_exit_code_1(monkeypatch):
+    monkeypatch.setattr(MEASURING, "judge", lambda history: judge(history, budget=60))
+    arguments = ("--algorithm", "recompute", "--scenario", "single", "--seeds", "1..60")
+    (found,) = json.loads(simulate(*arguments, "--json", code=1).stdout)
+    assert 0 < found["unknown"] < 60
+    assert sum(found["levels"].values()) == 60 - found["unknown"]
+    assert found["violations"] == []
+    assert found["worst"] == "strong"
+    printed = simulate(*arguments, code=1).stdout
+    (line,) = [line.split() for line in printed.splitlines() if line.startswith(" recompute")]
+    assert line[2:7] == ["60", "strong", "strong", "0", str(found["unknown"])]
+    assert f"unknown whether strong: {found['unknown']} of 60 histories" in printed
+
+
+def test_without_any_judgement_there_is_no_worst_level(monkeypatch):
+    monkeypatch.setattr(MEASURING, "judge", lambda history: judge(history, budget=0))
+    arguments = ("--algorithm", "sweep", "--scenario", "single", "--seeds", "1..9", "--json")
+    (found,) = json.loads(simulate(*arguments, code=1).stdout)
+    assert (found["unknown"], found["worst"]) == (9, None)
 
 
 def test_json_says_everything():

@@ -31,6 +31,7 @@ _HEADINGS = (
     "promised",
     "worst",
     "violations",
+    "unknown",
     "messages",
     "max",
 )
@@ -83,7 +84,7 @@ def command(  # noqa: PLR0913  one argument for each option
     """Run an algorithm in invented worlds, seed by seed, and judge the histories of its view.
 
     A history below the promised level is shrunk and drawn as a space-time diagram.
-    Exit code 1 if there is one.
+    Exit code 1 if there is one, or one that is too large to judge.
 
     [bold]Examples[/]
 
@@ -108,7 +109,7 @@ def command(  # noqa: PLR0913  one argument for each option
             print_json(runs.as_data())
         else:
             runs.show()
-        if any(found.violations for found in runs.measured):
+        if not all(found.is_kept for found in runs.measured):
             raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 
@@ -193,9 +194,9 @@ class _Runs:
         print("messages: queries to sources per update, on average, and the most in one history")
         for found, example in zip(self.measured, self._counterexamples, strict=True):
             if found.unknown:
-                note(
-                    f"{found.algorithm}, {found.scenario}: "
-                    f"{found.unknown:,} histories were too large to judge"
+                print(
+                    f"\n{found.algorithm}, {found.scenario}: unknown whether {found.required}: "
+                    f"{found.unknown:,} of {found.histories:,} histories, too large to judge"
                 )
             if example is not None:
                 print(f"\n{found.algorithm}, {found.scenario}: {_listed(found)}\n")
@@ -203,14 +204,15 @@ class _Runs:
 
 
 def _row(found: Measured) -> tuple[Any, ...]:
-    style = "bold red" if found.violations else "green"
+    style = "green" if found.is_kept else "bold red" if found.violations else "yellow"
     return (
         found.algorithm,
         found.scenario,
         found.histories,
         found.required,
-        Text(found.worst, style=style),
+        Text(found.worst or "-", style=style),
         len(found.violations),
+        found.unknown,
         Text(f"{found.mean_lookups:.2f}"),
         Text(f"{found.most_lookups:.2f}"),
     )
@@ -247,6 +249,7 @@ class _Advancing:
             self._before += self._last
         self._last = found.histories
         wrong = f", {len(found.violations):,} violations" if found.violations else ""
+        wrong += f", {found.unknown:,} unknown" if found.unknown else ""
         self._tell(self._before + self._last, f"{found.algorithm}, {found.scenario}{wrong}")
 
 

@@ -1,7 +1,8 @@
 """Many seeds of one algorithm in one scenario: the levels reached, and what was asked.
 
 A history is a *violation* where the level required of it fails: the promised one, unless another is
-asked for. Where the checker cannot tell, the history is counted as unknown instead.
+asked for. Where the checker cannot tell, because its search was cut off, the history is *unknown*:
+no violation, of no level, and nothing that may be passed over (`is_kept`).
 Messages are lookups: query messages to sources (neither their answers nor freezes), per update
 message delivered to the warehouse; over the histories without a crash, after which things are asked
 twice.
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
-from steadyview.checking import FAILS, HOLDS, LEVELS, judge
+from steadyview.checking import FAILS, LEVELS, UNKNOWN, judge
 from steadyview.maintenance.algorithms import Kind, kind_of
 from steadyview.simulation.seeds import simulated
 from steadyview.simulation.worlds import Sizes
@@ -27,6 +28,7 @@ _STRIDE = 250
 class Measured:
     """What was seen over some seeds. `violations` are (seed, level), in order of seeds.
 
+    `levels`: how many histories reached each, and no more; with the `unknown` ones they are all.
     `first`: for every level seen, the first seed that reached no more.
     """
 
@@ -50,9 +52,14 @@ class Measured:
         return self.required
 
     @property
-    def worst(self) -> str:
-        """The lowest level of any history."""
-        return next((level for level in LEVELS if self.levels.get(level)), LEVELS[-1])
+    def worst(self) -> str | None:
+        """The lowest level of any history that was judged; None if none was."""
+        return next((level for level in LEVELS if self.levels.get(level)), None)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether every history was seen to keep the level required."""
+        return not self.violations and not self.unknown
 
     @property
     def mean_lookups(self) -> float:
@@ -168,11 +175,12 @@ def measured_stretch(stretch: Stretch) -> Measured:
         run = simulated(stretch.kind, stretch.scenario, seed, stretch.sizes)
         verdict = judge(run.history)
         level, kept = verdict.level, verdict.holds(required)
-        levels[level] += 1
-        first.setdefault(level, seed)
-        if kept != HOLDS:
+        if kept == UNKNOWN:
+            unknown += 1
+        else:
+            levels[level] += 1
+            first.setdefault(level, seed)
             violations += [(seed, level)] if kept == FAILS else []
-            unknown += kept != FAILS
         trace = run.trace
         if trace.crashes:
             crashed += 1
