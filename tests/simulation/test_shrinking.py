@@ -71,10 +71,10 @@ r2(k, a, b, v) at s2: {}
  warehouse s1     s2
      |      |      |    the view shows state 0: {}
      |      *      |    s1 executes t1: -r1(1,1,1,1)
-     |      *      |    s1 executes t3: -r1(1,1,1,1)
      |      |      *    s2 executes t2: +r2(1,1,1,1)
      *<------------|    t2 arrives
      |----->|      |    asks s1, q1: {r2(1,1,1,1)} |x| r1
+     |      *      |    s1 executes t3: -r1(1,1,1,1)
      *<-----|      |    t1 arrives
      *<-----|      |    t3 arrives
      |      *      |    s1 evaluates q1: {}

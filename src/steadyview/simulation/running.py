@@ -84,7 +84,8 @@ class Run:
         self._warehouse = Warehouse(kind, world.site, world.initial_view)
         self._sources = {source.name: source for source in sources_of(world)}
         sources = list(self._sources.values())
-        self._now = Situation(sources, 0, crashes, self._warehouse.is_periodic)
+        periodic = self._warehouse.is_periodic
+        self._now = Situation(world.site, sources, [], crashes, periodic)
         self.trace = Trace(self._warehouse.states)
         self._labels = 0
 
@@ -121,7 +122,7 @@ class Run:
             self._tell("executes", source.name, report)
 
     def _evaluates(self, source: Source) -> None:
-        query, reply = source.evaluate(self._now.delivered)
+        query, reply = source.evaluate(len(self._now.delivered))
         if self._verbose:
             self._tell("evaluates", source.name, (query, reply))
 
@@ -132,7 +133,7 @@ class Run:
         if isinstance(message, Reply):
             self._acts(self._warehouse.answered(message.query, message.answer))
             return
-        self._now.delivered += 1
+        self._now.delivered.append(message)
         self.trace.updates += 1
         self._acts(self._warehouse.received(self._update(source, message)))
 

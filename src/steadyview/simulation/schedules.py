@@ -1,9 +1,9 @@
 """What happens next: thrown by dice that lean one way or another, or read from a script.
 
 Of all events that are possible a `Dice` schedule takes one at random, by weight. An adversary holds
-back the evaluation of a query until its source has executed so many further transactions, or the
-delivery of an answer until so many updates have overtaken it; what is held comes when nothing else
-is possible.
+back the evaluation of a query until its source has executed k transactions that conflict with it,
+or the delivery of an answer until k updates that conflict with it have overtaken it (`conflicts`).
+What is held comes when nothing else is possible.
 
 A `Script` does what it says, leaves out what is impossible, and then finishes by a fixed rule:
 deliver before evaluate before execute, the first source first. The calmest of all schedules, so
@@ -12,11 +12,14 @@ that a short script is all the adversity there is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Protocol
 
+from steadyview.simulation.blueprints import Site
+from steadyview.simulation.conflicts import hits_answer, hits_query
 from steadyview.simulation.sources import (
     CRASH,
     DELIVER,
@@ -25,6 +28,7 @@ from steadyview.simulation.sources import (
     TICK,
     Choice,
     Reply,
+    Report,
     Source,
 )
 
@@ -33,10 +37,11 @@ TICK_CHOICE, CRASH_CHOICE = Choice(TICK), Choice(CRASH)
 
 @dataclass
 class Situation:
-    """What a schedule may look at. `delivered` counts updates; `crashes` are still allowed."""
+    """What a schedule may look at. `delivered` are updates; `crashes` are still allowed."""
 
+    site: Site
     sources: Sequence[Source]
-    delivered: int = 0
+    delivered: list[Report]
     crashes: int = 0
     is_periodic: bool = False
 
@@ -50,7 +55,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Manners:
-    """How dice lean: weights of the kinds of events, and what an adversary waits for."""
+    """How dice lean: weights of the kinds of events, and what an adversary waits for, at most."""
 
     execute: float = 1.0
     evaluate: float = 1.0
@@ -58,9 +63,9 @@ class Manners:
     tick: float = 0.1
     crash: float = 0.0
     late_queries: int = 0
-    """Transactions that a source executes before it evaluates a query."""
+    """Conflicting transactions that a source executes before it evaluates a query."""
     late_answers: int = 0
-    """Updates that overtake an answer."""
+    """Conflicting updates that overtake an answer."""
 
 
 MANNERS = (
@@ -69,13 +74,13 @@ MANNERS = (
     Manners(execute=3, deliver=0.3),
     Manners(execute=0.5, evaluate=3, deliver=0.5),
     Manners(execute=0.2, evaluate=2, deliver=2),
-    Manners(execute=0.3, late_queries=1),
+    Manners(execute=0.3, late_queries=4),
     Manners(execute=0.3, late_queries=2),
-    Manners(execute=0.3, late_answers=1),
+    Manners(execute=0.3, late_answers=4),
     Manners(execute=0.3, late_answers=2),
-    Manners(late_queries=1, late_answers=2),
+    Manners(execute=0.3, late_queries=4, late_answers=4),
     Manners(crash=0.15),
-    Manners(crash=0.1, execute=0.3, late_queries=1),
+    Manners(crash=0.1, execute=0.3, late_queries=2),
 )
 """Even; queries late; messages late; eager; calm; five adversaries; two with crashes.
 
@@ -84,12 +89,16 @@ An adversary is in no hurry to let sources execute: what they still have to do m
 
 
 class Dice:
-    """A seeded schedule."""
+    """A seeded schedule. How many conflicts it waits for is drawn once, from 1 to the most."""
 
     def __init__(self, random: Random, manners: Manners) -> None:
         self._random = random
         self._manners = manners
         self._adversary = bool(manners.late_queries or manners.late_answers)
+        self._late_queries = self._drawn(manners.late_queries)
+        self._late_answers = self._drawn(manners.late_answers)
+        self._overtakers: dict[tuple[int, bool], tuple[int, int]] = {}
+        """By query, and whether it is answered: how many updates were looked at, and conflict."""
 
     def chosen(self, now: Situation) -> Choice | None:
         """By weight; what is held only if there is nothing else."""
@@ -137,19 +146,36 @@ class Dice:
                         return choice
         return last
 
+    def _drawn(self, most: int) -> int:
+        return 1 + int(self._random.random() * most) if most else 0
+
     def _held_now(self, now: Situation) -> frozenset[Choice]:
         return frozenset(choice for source in now.sources for choice in self._held(now, source))
 
     def _held(self, now: Situation, source: Source) -> list[Choice]:
-        manners, held = self._manners, []
-        if source.inbox and source.todo:
-            overtaken = source.executed - source.inbox[0].executed
-            held += [source.evaluate_choice] if overtaken < manners.late_queries else []
-        if source.outbox:
-            first = source.outbox[0]
-            if isinstance(first, Reply) and now.delivered - first.delivered < manners.late_answers:
+        held = []
+        if source.inbox and source.todo and self._late_queries:
+            asked = source.inbox[0]
+            since = source.schedule[asked.executed : source.executed]
+            conflicts = partial(hits_query, now.site, asked.query)
+            if self._overtaken((asked.label, False), since, conflicts) < self._late_queries:
+                held.append(source.evaluate_choice)
+        if source.outbox and self._late_answers and isinstance(source.outbox[0], Reply):
+            reply = source.outbox[0]
+            since = now.delivered[reply.delivered :]
+            conflicts = partial(hits_answer, now.site, reply.answer)
+            if self._overtaken((reply.label, True), since, conflicts) < self._late_answers:
                 held.append(source.deliver_choice)
         return held
+
+    def _overtaken(
+        self, by: tuple[int, bool], since: Sequence[Report], conflicts: Callable[[Report], bool]
+    ) -> int:
+        """How many of the updates since conflict; each is looked at once."""
+        seen, count = self._overtakers.get(by, (0, 0))
+        count += sum(map(conflicts, since[seen:]))
+        self._overtakers[by] = len(since), count
+        return count
 
 
 class Script:

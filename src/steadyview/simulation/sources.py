@@ -90,6 +90,8 @@ class Source:
 
     def __init__(self, name: str, uses: Sequence[int], algebra: BagViewAlgebra) -> None:
         self.name = name
+        self.schedule: list[Report] = []
+        """Everything it executes, in order; the first so many are `executed`."""
         self.todo: deque[Report] = deque()
         self.executed = 0
         self.rows: dict[int, Bag[Row]] = {}
@@ -150,5 +152,7 @@ def sources_of(world: World) -> list[Source]:
         for change in transaction.changes:
             parts.setdefault(names[change.relation], []).append(change)
         for name, changes in parts.items():
-            found[name].todo.append(Report(transaction.id, tuple(changes), len(parts)))
+            found[name].schedule.append(Report(transaction.id, tuple(changes), len(parts)))
+    for source in found.values():
+        source.todo.extend(source.schedule)
     return list(found.values())
