@@ -13,6 +13,7 @@ from steadyview.algebra import FOREVER, Bag
 from steadyview.checking import LEVELS
 from steadyview.maintenance.admission import Admission
 from steadyview.maintenance.algorithms import GLOBAL, LOCAL, SINGLE, Kind, kind_of
+from steadyview.maintenance.bag_view_algebra import BagViewAlgebra
 from steadyview.maintenance.c_strobe import CStrobe
 from steadyview.maintenance.c_t_strobe import CTStrobe
 from steadyview.maintenance.eca import Eca
@@ -131,6 +132,15 @@ class StrobeIgnoringOvertakenAnswers(Strobe):
         if self.UQS[query].pending:
             answer = [answer[0]._replace(rows=Bag())]
         return super().answered(query, answer)
+
+
+@convict("strobe", SINGLE, left="none", within=200)
+class StrobeDeletingByHalfAKey(Strobe):
+    """Takes rows for deleted that have the first column of a deleted key."""
+
+    def __init__(self, positions, algebra, mv):
+        halves = tuple(key[:1] for key in algebra.view.keys)
+        super().__init__(positions, BagViewAlgebra(replace(algebra.view, keys=halves)), mv)
 
 
 @convict("strobe", LOCAL, left="none", within=2000, crashes=True)

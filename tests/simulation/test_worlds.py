@@ -58,6 +58,14 @@ def test_some_views_filter_and_some_project_columns_away(some):
     assert 0.2 < share(some, lambda w: w.blueprint.narrow) < 0.8
 
 
+def test_a_key_column_is_never_null(some):
+    for w in some:
+        for relation, bag in enumerate(w.rows):
+            assert all(None not in row[: w.blueprint.key_width(relation)] for row, _ in bag)
+        for change in (c for t in w.transactions for c in t.changes):
+            assert None not in change.row[: w.blueprint.key_width(change.relation)]
+
+
 def test_nulls_are_everywhere_but_in_keys(some):
     for column, name in enumerate(COLUMNS):
         nulls = share(some, lambda w, c=column: any(row[c] is None for row in rows_of(w)))
@@ -87,9 +95,38 @@ def test_no_relation_loses_a_row_that_it_does_not_hold_nor_holds_a_key_twice():
         for w in worlds(scenario, keys=scenario != "global"):
             for there in executed(w):
                 assert all(count >= 0 for rows in there for count in rows.values())
-                if w.blueprint.keyed:
-                    keys = [[row[0] for row in rows.elements()] for rows in there]
-                    assert all(len(set(k)) == len(k) for k in keys)
+                for relation, rows in enumerate(there if w.blueprint.keyed else ()):
+                    width = w.blueprint.key_width(relation)
+                    keys = [row[:width] for row in rows.elements()]
+                    assert len(set(keys)) == len(keys)
+
+
+def test_some_keys_are_pairs_of_which_neither_half_is_a_key():
+    keyed = worlds("source-local", keys=True)
+    assert 0.15 < share(keyed, lambda w: w.blueprint.pairs) < 0.4
+    assert share(keyed, lambda w: 0 < len(w.blueprint.pairs) < len(w.rows)) > 0.1
+    for half in (0, 1):
+        assert share(keyed, lambda w, half=half: shares_half_a_key(w, half)) > 0.1
+    assert not any(w.blueprint.pairs for w in worlds("single", keys=False) if not w.blueprint.keyed)
+
+
+def shares_half_a_key(w: World, half: int) -> bool:
+    return any(
+        max(Counter(row[half] for row in there[relation].elements()).values(), default=0) > 1
+        for there in executed(w)
+        for relation in w.blueprint.pairs
+    )
+
+
+def test_a_keyed_view_shows_every_key_column():
+    for w in worlds("single", keys=True):
+        names = w.site.algebra.view.definition.outputs
+        for position, (relation, key) in enumerate(
+            zip(w.blueprint.uses, w.blueprint.keys, strict=True)
+        ):
+            assert [column for column, _ in key] == [0, 1][: w.blueprint.key_width(relation)]
+            for column, output in key:
+                assert names[output].sql == f"t{position}.c{column}"
 
 
 def test_a_scenario_says_what_a_transaction_may_change():

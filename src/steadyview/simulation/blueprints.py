@@ -1,7 +1,8 @@
 """Shapes of worlds: relations at sources and a view over them. Few enough to be compiled once each.
 
-A relation has columns `k, a, b, v`: `k` is its key where the world is keyed, `a` and `b` join it
-with its neighbours, `v` is a value that conditions may look at. The shapes, position by position:
+A relation has columns `k, a, b, v`: `k` is its key where the world is keyed, or `k` and `a`
+together; `a` and `b` join it with its neighbours, `v` is a value that conditions may look at. The
+shapes, position by position:
 
     chain   b of the one before = a          shared   a of the first = a
     star    b of the first = a               ring     a chain whose ends are joined as well
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import count
 from random import Random
 from typing import TypeVar
 
@@ -41,6 +43,8 @@ _KEYED, _CONDITIONED, _SELF_JOINED, _MOVED = 0.25, 0.4, 0.15, 0.25
 """How many worlds are keyed where none has to be, how many views have a condition, how many use a
 relation twice; how many relations live elsewhere.
 """
+_PAIRED, _PAIR = 0.3, 0.6
+"""How many keyed worlds have keys of two columns, and how many of their relations."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Blueprint:
 
     `sources`: the source of each relation, by number. `uses`: the relation of each position.
     `condition`: an index into CONDITIONS. `narrow`: the view shows keys and one value only.
+    `pairs`: the relations of a keyed world whose key is `k` and `a`.
     """
 
     sources: tuple[int, ...]
@@ -57,6 +62,20 @@ class Blueprint:
     keyed: bool
     condition: int = 0
     narrow: bool = False
+    pairs: frozenset[int] = frozenset()
+
+    def key_width(self, relation: int) -> int:
+        """How many of its first columns are the key of a relation; 0 where it has none."""
+        return (1 + (relation in self.pairs)) if self.keyed else 0
+
+    @cached_property
+    def keys(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Per position, (column, output) pairs: where a keyed view shows its key."""
+        outputs = count()
+        return tuple(
+            tuple((column, next(outputs)) for column in range(self.key_width(relation)))
+            for relation in self.uses
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +105,11 @@ class Blueprint:
 
     def _outputs(self) -> list[str]:
         if self.keyed:
-            keys = [f"p{i}.k AS k{i}" for i in range(len(self.uses))]
+            keys = [
+                f"p{i}.{COLUMNS[column]} AS {COLUMNS[column]}{i}"
+                for i, key in enumerate(self.keys)
+                for column, _ in key
+            ]
             return [*keys, "p0.v AS v"] if self.narrow else [*keys, "p0.v AS v", "p0.a AS a"]
         shown = [f"p{i}.v AS v{i}" for i in range(len(self.uses))]
         return shown[:1] if self.narrow else shown
@@ -106,7 +129,7 @@ class Site:
 def site(blueprint: Blueprint) -> Site:
     """Read the view's SQL and prepare it."""
     names, sources = blueprint.names, blueprint.source_names
-    compiled = _compiled(blueprint.view, names, blueprint.keyed)
+    compiled = _compiled(blueprint.view, names, blueprint.keys if blueprint.keyed else ())
     relations = tuple(RelationName(s, (n,)) for s, n in zip(sources, names, strict=True))
     neighbours = Positions.of_view(compiled.definition, compiled.tree).neighbours
     positions = Positions(tuple(relations[r] for r in blueprint.uses), neighbours)
@@ -114,11 +137,12 @@ def site(blueprint: Blueprint) -> Site:
 
 
 @lru_cache(maxsize=2048)
-def _compiled(view: str, names: tuple[str, ...], keyed: bool) -> Compiled:
+def _compiled(
+    view: str, names: tuple[str, ...], keys: tuple[tuple[tuple[int, int], ...], ...]
+) -> Compiled:
     columns = tuple(Column(name, "BIGINT", "", keyable=True) for name in COLUMNS)
     schemas = [RelationSchema(RelationName(name, ()), columns) for name in names]
     definition = analyze(parse_view("v", view), schemas)
-    keys = tuple(((0, i),) for i in range(len(definition.occurrences))) if keyed else ()
     return Compiled(definition, join_tree(definition), keys)
 
 
@@ -141,7 +165,10 @@ def dealt(card: int, positions: int | None, *, keys: bool, one_source: bool) -> 
     shape = _pick(random, _SHAPES if positions > 2 else _SHAPES_OF_TWO)
     conditioned = random.random() < _CONDITIONED
     condition = 1 + int(random.random() * (len(CONDITIONS) - 1)) if conditioned else 0
-    return Blueprint(sources, uses, shape, keyed, condition, random.random() < 0.5)
+    narrow = random.random() < 0.5
+    paired = keyed and random.random() < _PAIRED
+    pairs = frozenset(r for r in range(tables) if paired and random.random() < _PAIR)
+    return Blueprint(sources, uses, shape, keyed, condition, narrow, pairs)
 
 
 def _spread(random: Random, tables: int) -> tuple[int, ...]:

@@ -78,6 +78,7 @@ def _using(world: World, uses: Sequence[int]) -> World:
         world.blueprint,
         uses=tuple(number[relation] for relation in uses),
         sources=tuple(world.blueprint.sources[relation] for relation in kept),
+        pairs=frozenset(number[r] for r in world.blueprint.pairs if r in number),
     )
     changes = [
         [c._replace(relation=number[c.relation]) for c in t.changes if c.relation in number]
@@ -119,8 +120,10 @@ def _initially(episode: Episode) -> Iterator[Episode]:
 
 
 def _may_begin_with(world: World, change: RowChange) -> bool:
-    keys = {row[0] for row, _ in world.rows[change.relation]}
-    return not world.blueprint.keyed or change.row[0] not in keys
+    width = world.blueprint.key_width(change.relation)
+    return not width or change.row[:width] not in {
+        row[:width] for row, _ in world.rows[change.relation]
+    }
 
 
 def _without_row(episode: Episode) -> Iterator[Episode]:
@@ -141,6 +144,11 @@ def _plainer_view(episode: Episode) -> Iterator[Episode]:
     ):
         if plainer != blueprint:
             yield replace(episode, world=replace(episode.world, blueprint=plainer))
+    for relation in sorted(blueprint.pairs):
+        # one column less is a key only if it is one from the beginning on
+        if max(Counter(row[0] for row, _ in episode.world.rows[relation]).values(), default=0) < 2:
+            plainer = replace(blueprint, pairs=blueprint.pairs - {relation})
+            yield replace(episode, world=_mended(replace(episode.world, blueprint=plainer)))
 
 
 def _shorter_script(episode: Episode) -> Iterator[Episode]:
@@ -156,16 +164,15 @@ def _shorter_script(episode: Episode) -> Iterator[Episode]:
 def _lower_value(episode: Episode) -> Iterator[Episode]:
     """A 1 in place of another value: everywhere, or in one row wherever that row occurs."""
     world = episode.world
-    rows = _rows(world)
-    first = 1 if world.blueprint.keyed else 0
-    for value in dict.fromkeys(v for _, row in rows for v in row[first:] if v != 1):
+    rows, width = _rows(world), world.blueprint.key_width
+    for value in dict.fromkeys(v for r, row in rows for v in row[width(r) :] if v != 1):
         lower = {
-            (relation, row): (*row[:first], *(1 if v == value else v for v in row[first:]))
-            for relation, row in rows
+            (r, row): (*row[: width(r)], *(1 if v == value else v for v in row[width(r) :]))
+            for r, row in rows
         }
         yield replace(episode, world=_mended(_with_rows(world, lower)))
     for relation, row in rows:
-        for column in range(first, len(row)):
+        for column in range(width(relation), len(row)):
             if row[column] != 1:
                 other = (*row[:column], 1, *row[column + 1 :])
                 yield replace(episode, world=_mended(_with_rows(world, {(relation, row): other})))
@@ -232,8 +239,9 @@ def _executed(world: World, there: Counter[Row], change: RowChange) -> bool:
     if change.sign < 0:
         possible = there[row] > 0
     else:
-        taken = {other[0] for other, count in there.items() if count > 0}
-        possible = not (world.blueprint.keyed and row[0] in taken)
+        width = world.blueprint.key_width(change.relation)
+        taken = {other[:width] for other, count in there.items() if count > 0}
+        possible = not width or row[:width] not in taken
     if possible:
         there[row] += change.sign
     return possible

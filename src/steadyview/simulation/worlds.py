@@ -18,6 +18,8 @@ from steadyview.simulation.blueprints import Blueprint, Site, site
 
 SCENARIOS = ("single", "source-local", "global")
 _KEYS = (1, 2, 3)
+_PAIRS = ((1, 1), (1, 1), (2, 1), (2, 1), (1, 2), (2, 2), (1, 3))
+"""Keys of two columns: neither tells rows apart."""
 _VALUES = (1, 1, 1, 1, 1, 1, 2, 2, 3, None)
 _SIDES = len(_VALUES)
 _COPIED = 0.2
@@ -125,7 +127,8 @@ class _Maker:
             gone = RowChange(relation, old, -1)
             if not modify or kind < 0.25:
                 return (gone,)
-            new = (old[0], *self._values())
+            width = self._blueprint.key_width(relation) or 1
+            new = (*old[:width], *self._values()[width - 1 :])
             there.append(new)
             return gone, RowChange(relation, new, 1)
         row = self._row(relation)
@@ -141,6 +144,10 @@ class _Maker:
         if not self._blueprint.keyed:
             copied = there and self._random.random() < _COPIED
             return there[self._pick(range(len(there)))] if copied else (1, *self._values())
+        if relation in self._blueprint.pairs:
+            pairs = {row[:2] for row in there}
+            left = [pair for pair in _PAIRS if pair not in pairs]
+            return (*left[self._pick(range(len(left)))], *self._values()[1:]) if left else None
         taken = {row[0] for row in there}
         free = [key for key in _KEYS if key not in taken]
         return (self._pick(free), *self._values()) if free else None
