@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from steadyview.algebra import Bag
 from steadyview.maintenance.algorithms import BATCHED, KINDS, kind_of
 from steadyview.simulation import Sizes, counterexample, measured, workers
+from steadyview.simulation.blueprints import Blueprint, site
 
 HISTORIES = 20_000
 """For each algorithm, over all the scenarios it is made for."""
@@ -60,6 +62,13 @@ def test_the_worst_level_seen_is_the_promised_one(name, scenario, level, mapped)
 def test_every_algorithm_is_in_the_table():
     assert KINDS.keys() <= TABLE.keys()
     assert all(tuple(kind_of(name).promises.values()) == TABLE[name] for name in TABLE)
+
+
+def test_an_algorithm_is_said_to_hold_the_view_if_it_has_an_mv():
+    place = site(Blueprint((0, 0), (0, 1), "chain", keyed=True))
+    for kind in KINDS.values():
+        made = kind.make and kind.make(place.positions, place.algebra, Bag(), True)
+        assert hasattr(made, "MV") is kind.holds_view
 
 
 @pytest.mark.parametrize("relations", [2, 5])

@@ -47,16 +47,6 @@ class CommitOrder:
         self.nothing: Vector = (0,) * sources
         self.everything: Vector = tuple(map(len, self.commits))
 
-    def is_whole(self, vector: Vector) -> bool:
-        """Whether every global transaction is seen at all of its sources or at none."""
-        for parts in self._globals:
-            source, place = parts[0]
-            seen = vector[source] > place
-            for source, place in parts[1:]:
-                if (vector[source] > place) is not seen:
-                    return False
-        return True
-
     def between(self, low: Vector, high: Vector) -> list[int]:
         """The transactions that `high` shows, at any source, and `low` does not."""
         seen = zip(self.commits, low, high, strict=True)

@@ -37,6 +37,8 @@ Make = Callable[[Positions, ViewAlgebra[Any], Any, bool], Algorithm[Any]]
 class Kind:
     """One algorithm.
 
+    `holds_view`: its object is made with the view's rows and keeps them, so that they are needed
+    once; the others know only changes.
     `promises`: the level per scenario; a scenario that is missing is none it is made for.
     `parameter`: what a number behind the name means (`c-t-strobe:3`). `whole`: states follow the
     order of admission rather than that of arrival, and `Install.upto` counts admitted transactions.
@@ -49,6 +51,7 @@ class Kind:
     make: Make | None
     promises: Mapping[str, str]
     keys: bool = False
+    holds_view: bool = False
     one_source: bool = False
     quiescence: bool = False
     whole: bool = False
@@ -69,6 +72,7 @@ def _c_t_strobe(k: int) -> Kind:
         lambda p, a, mv, _: CTStrobe(p, a, mv, k=k),
         _every("complete" if k == 1 else "strong", "weak"),
         keys=True,
+        holds_view=True,
         survives=_EVERYWHERE,
         messages="up to (n - 1)! and more, per unit of k transactions",
         parameter="k: act after every k transactions",
@@ -106,6 +110,7 @@ _KINDS = (
         "conventional",
         lambda p, a, mv, keyed: Conventional(p, a, mv, keyed=keyed),
         _every("none"),
+        holds_view=True,
         messages="n - 1 per insertion",
         file="conventional.py",
     ),
@@ -113,6 +118,7 @@ _KINDS = (
         "recompute",
         lambda p, a, mv, _: Recompute(p, a, mv),
         _every("strong", "weak"),
+        holds_view=True,
         survives=_EVERYWHERE,
         messages="one per source and round",
         file="recompute.py",
@@ -132,6 +138,7 @@ _KINDS = (
         lambda p, a, mv, _: EcaKey(p, a, mv),
         {SINGLE: "none", LOCAL: "none"},
         keys=True,
+        holds_view=True,
         one_source=True,
         quiescence=True,
         messages="1 per insertion",
@@ -142,6 +149,7 @@ _KINDS = (
         lambda p, a, mv, _: Strobe(p, a, mv),
         {SINGLE: "strong", LOCAL: "convergent", GLOBAL: "convergent"},
         keys=True,
+        holds_view=True,
         quiescence=True,
         survives=_EVERYWHERE,
         messages="n - 1 per insertion, 0 per deletion",
@@ -152,6 +160,7 @@ _KINDS = (
         lambda p, a, mv, _: TStrobe(p, a, mv),
         _every("strong", "weak"),
         keys=True,
+        holds_view=True,
         quiescence=True,
         survives=_EVERYWHERE,
         messages="n - 1 per relation with insertions",
@@ -162,6 +171,7 @@ _KINDS = (
         lambda p, a, mv, _: GStrobe(p, a, mv),
         _every("strong"),
         keys=True,
+        holds_view=True,
         quiescence=True,
         survives=_EVERYWHERE,
         messages="n - 1 per relation with insertions",
@@ -172,6 +182,7 @@ _KINDS = (
         lambda p, a, mv, _: CStrobe(p, a, mv),
         {SINGLE: "complete", LOCAL: "convergent", GLOBAL: "convergent"},
         keys=True,
+        holds_view=True,
         survives=_EVERYWHERE,
         messages="up to (n - 1)! and more queries per insertion, 0 per deletion",
         file="c_strobe.py",

@@ -37,9 +37,6 @@ from steadyview.runtime.recording import Recording
 from steadyview.warehouse.states import States, nearest
 from steadyview.warehouse.view_store import ViewStore, quoted
 
-_HOLDING = ("conventional", "recompute")
-"""Beside the algorithms with keys, those that hold the view's rows themselves."""
-
 
 class ForcedView:
     """One view, one object of its algorithm, from the view's published state on. Close it."""
@@ -175,7 +172,7 @@ class ForcedView:
         assert kind.make is not None
         positions = Positions.of_view(definition, tree)
         view = self._view_rows()
-        if kind.keys or kind.name in _HOLDING:
+        if kind.holds_view:
             self._algebra.materialized(view)
         return kind.make(positions, self._algebra, view, keys_shown(definition) is not None)
 

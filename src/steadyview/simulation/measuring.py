@@ -47,11 +47,6 @@ class Measured:
     """The largest number of lookups per update in any one history."""
 
     @property
-    def promised(self) -> str:
-        """The level required, where it is the promised one."""
-        return self.required
-
-    @property
     def worst(self) -> str | None:
         """The lowest level of any history that was judged; None if none was."""
         return next((level for level in LEVELS if self.levels.get(level)), None)
