@@ -351,7 +351,7 @@ class NestedSweepAbsorbingOne(NestedSweep):
         return [e for e in self.UpdateMessageQueue if e[1] == position][:1]
 
 
-@convict("nested-sweep:1", SINGLE, left="none", within=1000, most=2, crashes=True)
+@convict("nested-sweep:2", SINGLE, left="none", within=1000, most=2, crashes=True)
 class NestedSweepJustStopping(NestedSweep):
     """Forced to end, absorbs nothing more: its states are no prefixes, and a crash loses rows."""
 

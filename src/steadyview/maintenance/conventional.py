@@ -2,8 +2,12 @@
 
 Blakeley, Larson, Tompa, SIGMOD 1986, as Zhuge et al., PDIS 1996, use it in Example 1: deletions are
 applied at once, insertions when their answer arrives, and no update is compensated.
+Assumes: what `events` assumes. With keys in the view rows form a set; without, changes of both
+signs are asked for, and added.
+Invariant: none. It takes for granted that the answer to V<U> is over the state that U made, which
+is so only where nothing else happens between U and the answer; then MV is the view over the updates
+received.
 Promise: none; with several sources, or with one. Kept as the culprit that a checker must convict.
-With keys in the view rows form a set. Without, changes of both signs are asked for, and added.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ H = TypeVar("H")
 
 
 @dataclass(eq=False)
-class ViewChange(Generic[H]):
+class PartialChange(Generic[H]):
     """One level of the recursion: joined rows that bind `bound`, on the way to all of `within`."""
 
     known: H
@@ -102,31 +102,31 @@ class NestedSweep(Algorithm[H]):
         stack = [self._begun(rows, start, self.positions.all)]
         while True:
             self.depth = max(self.depth, len(stack))
-            view_change = stack[-1]
-            position = self.positions.next(view_change.bound, view_change.within)
+            change = stack[-1]
+            position = self.positions.next(change.bound, change.within)
             if position is not None:
-                answer = yield view_change.known, position
-                absorbed = self._answered(view_change, position, answer)
+                answer = yield change.known, position
+                absorbed = self._answered(change, position, answer)
                 if absorbed is not None:
-                    stack.append(self._begun(absorbed, position, view_change.bound))
+                    stack.append(self._begun(absorbed, position, change.bound))
                 continue
             stack.pop()
             if not stack:
-                return view_change.known
-            stack[-1].known = self._sum(stack[-1].known, view_change.known)
+                return change.known
+            stack[-1].known = self._sum(stack[-1].known, change.known)
 
-    def _begun(self, rows: H, start: int, within: frozenset[int]) -> ViewChange[H]:
-        return ViewChange(self.algebra.seed(start, rows), frozenset({start}), within)
+    def _begun(self, rows: H, start: int, within: frozenset[int]) -> PartialChange[H]:
+        return PartialChange(self.algebra.seed(start, rows), frozenset({start}), within)
 
-    def _answered(self, view_change: ViewChange[H], position: int, answer: H) -> H | None:
+    def _answered(self, change: PartialChange[H], position: int, answer: H) -> H | None:
         """Correct the answer for what is queued of the position; of that, what is absorbed now."""
-        temp_view, view_change.known = view_change.known, answer
-        view_change.bound |= {position}
+        temp_view, change.known = change.known, answer
+        change.bound |= {position}
         queued = self._queued(position)
         if queued is None:
             return None
         error = self.algebra.join(temp_view, position, queued)
-        view_change.known = self._sum(answer, self.algebra.negate(error))
+        change.known = self._sum(answer, self.algebra.negate(error))
         return self._absorbed_of(position)
 
     def _sum(self, one: H, other: H) -> H:

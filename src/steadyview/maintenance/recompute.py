@@ -1,7 +1,10 @@
 """Recomputation: read every source, one after another, and replace the view.
 
 Zhuge et al., PDIS 1996, section 1 (one sentence): what several products do.
-Assumes: a source shows all its relations in one state.
+Assumes: what `events` assumes; a source shows all its relations in one state.
+Invariant, when the last source is read: MV becomes the view over a vector (k_1, ..., k_n), source x
+being seen after its first k_x updates, no fewer than in the reading before and than had arrived
+when this one began. If nothing has arrived since it began, these are all: the install is `whole`.
 Promise: strong, for single updates and source-local transactions (each source is read at a moment
 no earlier than before, and the last reading follows the last update); weak where transactions span
 sources, because sources are read at different moments.
