@@ -26,7 +26,7 @@ from examples.embedded_postgres import EmbeddedPostgres, place_without_spaces
 from steadyview.cli.opening import opened
 from steadyview.cli.quiet_java import hide_incubator_warning
 from steadyview.cli.stopping import run_until_signalled
-from steadyview.runtime.conventional import Conventional
+from steadyview.runtime.conventional import Shadow
 
 _SEED = 7
 
@@ -62,7 +62,7 @@ def run_demo(folder: Path, seconds: float) -> int:
         writers = running.enter_context(writing(url, folder / "crm.db"))
         warehouse = running.enter_context(opened(folder))
         # Beside the views, but never shown in them: what the same answers give uncompensated.
-        shadow = Conventional(Path(running.enter_context(tempfile.TemporaryDirectory())))
+        shadow = Shadow(Path(running.enter_context(tempfile.TemporaryDirectory())))
         watch(warehouse, seconds, shadow)
         done = finish(writers)
         say("writers stopped; taking in what they wrote last")
@@ -100,7 +100,7 @@ def finish(writers: subprocess.Popen[str]) -> dict[str, Any]:
     return json.loads(output)
 
 
-def watch(warehouse: Any, seconds: float, shadow: Conventional) -> None:
+def watch(warehouse: Any, seconds: float, shadow: Shadow) -> None:
     """Maintain the views for so long, with a live display; Ctrl-C ends the batch and the demo."""
     watcher = Watcher(seconds)
 

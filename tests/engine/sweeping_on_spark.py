@@ -24,7 +24,7 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Window
 from steadyview.engine.statements import delta_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
-from steadyview.maintenance import Ask, BatchedSweep, Record
+from steadyview.maintenance import BatchedSweep, EdgeLookup, Record
 from steadyview.views.definition import Definition
 from steadyview.views.join_tree import join_tree
 from tests.maintenance.sweeping import Showing, changed_occurrences, reflected_states
@@ -97,7 +97,9 @@ class SparkSweeper:
             logs[schema.name] = tagger.tag(schema, files, numbers, showing.batch.after)
         return logs
 
-    def _answer(self, frames: Frames, ask: Ask[Any], state: Bag[Row], log: TaggedLog) -> Answer:
+    def _answer(
+        self, frames: Frames, ask: EdgeLookup[Any], state: Bag[Row], log: TaggedLog
+    ) -> Answer:
         relation, key = ask.occurrence.relation, ask.edge.key
         column = key.to_column if key else None
         if ask.keys is not None and column is not None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from steadyview.algebra import FOREVER, Bag, Row, Summary
 from steadyview.changes import RelationName
-from steadyview.maintenance import Ask, BatchedSweep, Record
+from steadyview.maintenance import BatchedSweep, EdgeLookup, Record
 from steadyview.maintenance.bag_algebra import Answer, BagAlgebra, Batch, Handle, Keys, LogRow
 from steadyview.maintenance.bag_view import projected, summarized
 from steadyview.views.definition import Definition
@@ -48,7 +48,7 @@ class Swept:
     """What one sweep did: the change it recorded, and every lookup it sent, in order."""
 
     change: Handle
-    asks: tuple[Ask[Handle], ...]
+    asks: tuple[EdgeLookup[Handle], ...]
 
 
 SOUND = Sweeper()
@@ -132,7 +132,7 @@ def changed_occurrences(definition: Definition, world: World, batch: Batch) -> f
     return frozenset(o.number for o in definition.occurrences if o.relation.name in relations)
 
 
-def _answer(ask: Ask[Handle], state: Bag[Row], luck: random.Random) -> Answer:
+def _answer(ask: EdgeLookup[Handle], state: Bag[Row], luck: random.Random) -> Answer:
     """Every row asked for, and by chance some that were not."""
     if ask.keys is None:
         return Answer(state)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from steadyview.changes import RelationSchema
-from steadyview.maintenance import Ask
+from steadyview.maintenance import EdgeLookup
 from steadyview.maintenance.bag_algebra import Batch, Handle
 from steadyview.views.join_tree import Edge, JoinTree, join_tree
 from tests.maintenance.cases import View, case, relation, view
@@ -34,7 +34,7 @@ def star(length: int) -> View:
     return view(sql, RELATIONS[:length], equalities, ["t0.c0"])
 
 
-def asked(of: View, changed: Sequence[RelationSchema], size: int) -> tuple[Ask[Handle], ...]:
+def asked(of: View, changed: Sequence[RelationSchema], size: int) -> tuple[EdgeLookup[Handle], ...]:
     """The lookups of one batch of `size` transactions over the changed relations in turn."""
     history = [[(changed[i % len(changed)], (i % 7, i % 5), 1)] for i in range(size)]
     of_case = case(of, {r: [(1, 1), (2, 1)] for r in of.occurrences}, history, [(0, size, set())])

@@ -7,8 +7,8 @@ batched sweep's is `RelationAlgebra`, that of the papers' algorithms `ViewAlgebr
 lists them all.
 """
 
-from steadyview.maintenance.batched_sweep import Ask, BatchedSweep, Record
+from steadyview.maintenance.batched_sweep import BatchedSweep, EdgeLookup, Record
 from steadyview.maintenance.first_state import FirstState
 from steadyview.maintenance.relation_algebra import RelationAlgebra
 
-__all__ = ["Ask", "BatchedSweep", "FirstState", "Record", "RelationAlgebra"]
+__all__ = ["EdgeLookup", "BatchedSweep", "FirstState", "Record", "RelationAlgebra"]

@@ -33,7 +33,7 @@ H = TypeVar("H")
 
 
 @dataclass(frozen=True)
-class Ask(Generic[H]):
+class EdgeLookup(Generic[H]):
     """Look up the relation of `occurrence` by `keys` of the edge's column; without keys, whole."""
 
     edge: Edge
@@ -68,11 +68,11 @@ class BatchedSweep(Generic[H]):
         self._asked: set[Edge] = set()
         self._partners: dict[Edge, H] = {}
 
-    def begin(self) -> Sequence[Ask[H] | Record[H]]:
+    def begin(self) -> Sequence[EdgeLookup[H] | Record[H]]:
         """The first round of lookups; at once the result where no lookup is needed."""
         return self._advance()
 
-    def answered(self, edge: Edge, answer: H) -> Sequence[Ask[H] | Record[H]]:
+    def answered(self, edge: Edge, answer: H) -> Sequence[EdgeLookup[H] | Record[H]]:
         """Take the answer of one edge; what can be asked next, or the result after the last one."""
         self._partners[edge] = self._algebra.partner(self._occurrences[edge.v], answer)
         return self._advance()
@@ -81,7 +81,7 @@ class BatchedSweep(Generic[H]):
         """The directed edges that lead away from a changed occurrence."""
         return frozenset(step.edge for steps in self._steps.values() for step in steps)
 
-    def _advance(self) -> Sequence[Ask[H] | Record[H]]:
+    def _advance(self) -> Sequence[EdgeLookup[H] | Record[H]]:
         unasked = self._needed - self._asked
         ready = [e for e in self._tree.edges if e in unasked and self._fed(e)]
         self._asked.update(ready)
@@ -97,15 +97,15 @@ class BatchedSweep(Generic[H]):
     def _fed(self, edge: Edge) -> bool:
         return all(e in self._partners for e in self._feeding[edge])
 
-    def _ask(self, edge: Edge) -> Ask[H]:
+    def _ask(self, edge: Edge) -> EdgeLookup[H]:
         target = self._occurrences[edge.v]
         if edge.key is None:
-            return Ask(edge, target, None)
+            return EdgeLookup(edge, target, None)
         here = self._occurrences[edge.u]
         rows = [self._partners[e] for e in self._feeding[edge]]
         if edge.u in self._changed:
             rows.append(self._algebra.seed(here, ()))
-        return Ask(edge, target, self._algebra.keys(rows, here, edge.key.from_column))
+        return EdgeLookup(edge, target, self._algebra.keys(rows, here, edge.key.from_column))
 
     def _change(self) -> H:
         return self._algebra.add([self._sweep(i) for i in self._steps])

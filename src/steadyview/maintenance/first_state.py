@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from steadyview.maintenance.batched_sweep import Ask, Record
+from steadyview.maintenance.batched_sweep import EdgeLookup, Record
 from steadyview.maintenance.relation_algebra import RelationAlgebra
 from steadyview.views.definition import Definition, Occurrence
 from steadyview.views.join_tree import Edge, JoinTree
@@ -36,11 +36,11 @@ class FirstState(Generic[H]):
         self._algebra = algebra
         self._partners: dict[int, H] = {}
 
-    def begin(self) -> Sequence[Ask[H] | Record[H]]:
+    def begin(self) -> Sequence[EdgeLookup[H] | Record[H]]:
         """Ask for every occurrence, whole."""
-        return [Ask(Edge(o.number, o.number), o, None) for o in self._occurrences]
+        return [EdgeLookup(Edge(o.number, o.number), o, None) for o in self._occurrences]
 
-    def answered(self, edge: Edge, answer: H) -> Sequence[Ask[H] | Record[H]]:
+    def answered(self, edge: Edge, answer: H) -> Sequence[EdgeLookup[H] | Record[H]]:
         """Take one whole relation; the view's state after the last one."""
         self._partners[edge.v] = self._algebra.partner(self._occurrences[edge.v], answer)
         if len(self._partners) < len(self._occurrences):

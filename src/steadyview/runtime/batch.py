@@ -26,8 +26,8 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Sum, Window
 from steadyview.engine.statements import delta_sql, fragile, state_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
-from steadyview.maintenance import Ask, BatchedSweep, FirstState, Record
-from steadyview.runtime.conventional import Conventional
+from steadyview.maintenance import BatchedSweep, EdgeLookup, FirstState, Record
+from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.lookups import Lookups
 from steadyview.runtime.moment import Moment
 from steadyview.runtime.planning import Planned
@@ -77,7 +77,7 @@ class Batch:
         moment: Moment,
         admitted: Mapping[str, Admitted],
         log: UpdateLog,
-        shadow: Conventional | None = None,
+        shadow: Shadow | None = None,
     ) -> None:
         self._shadow = shadow
         self._frames = frames
@@ -259,11 +259,11 @@ class _Sweep:
 
     def __init__(self, machine: BatchedSweep[Handle] | FirstState[Handle]) -> None:
         self._machine = machine
-        self._asks: list[Ask[Handle]] = []
+        self._asks: list[EdgeLookup[Handle]] = []
         self.result: Sum | None = None
         self._act(machine.begin())
 
-    def take(self) -> list[Ask[Handle]]:
+    def take(self) -> list[EdgeLookup[Handle]]:
         """The asks that wait for an answer, each handed out once."""
         asks, self._asks = self._asks, []
         return asks
@@ -271,7 +271,7 @@ class _Sweep:
     def tell(self, edge: Edge, answer: Answer) -> None:
         self._act(self._machine.answered(edge, answer))
 
-    def _act(self, actions: Sequence[Ask[Handle] | Record[Handle]]) -> None:
+    def _act(self, actions: Sequence[EdgeLookup[Handle] | Record[Handle]]) -> None:
         for action in actions:
             if isinstance(action, Record):
                 self.result = action.change

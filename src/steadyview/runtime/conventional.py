@@ -35,7 +35,7 @@ class Deviation:
         return asdict(self)
 
 
-class Conventional:
+class Shadow:
     """Collects uncompensated view deltas below `folder`; computed when they are asked for.
 
     The answers and logs of a batch stay in a folder of its own below, so that recording costs the

@@ -11,7 +11,7 @@ from pathlib import Path
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, TransientError
 from steadyview.runtime.captures import Captures
-from steadyview.runtime.conventional import Conventional
+from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
@@ -46,7 +46,7 @@ class Keeping:
         self,
         parts: Parts,
         plan: Plan,
-        shadow: Conventional | None = None,
+        shadow: Shadow | None = None,
         *,
         patient: bool = False,
         recordings: Sequence[Recording] = (),

@@ -22,7 +22,7 @@ from steadyview.engine.answers import store
 from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Keys
 from steadyview.engine.tagged_log import ARROW_LIMIT, TaggedLog
-from steadyview.maintenance import Ask
+from steadyview.maintenance import EdgeLookup
 from steadyview.sources.contract import Read, ReadTask, Snapshot
 
 _Topic = tuple[RelationName, int | None]
@@ -78,7 +78,7 @@ class Lookups:
         self._numbers = count(1)
         self._lock = Lock()
 
-    def answer(self, asks: Iterable[Ask[Keys]]) -> list[Answer]:
+    def answer(self, asks: Iterable[EdgeLookup[Keys]]) -> list[Answer]:
         """One answer per ask, in order; each holds at least what was asked for."""
         asks = list(asks)
         wanted = self._gathered(asks)
@@ -87,14 +87,14 @@ class Lookups:
             list(pool.map(self._register, {self._topic(ask) for ask in asks}))
         return [self._answer(ask) for ask in asks]
 
-    def _topic(self, ask: Ask[Keys]) -> _Topic:
+    def _topic(self, ask: EdgeLookup[Keys]) -> _Topic:
         relation = ask.occurrence.relation.name
         whole = (relation, None)
         if ask.keys is None or ask.edge.key is None or whole in self._known:
             return whole
         return whole if len(ask.keys.values) > ARROW_LIMIT else (relation, ask.edge.key.to_column)
 
-    def _gathered(self, asks: list[Ask[Keys]]) -> list[Read]:
+    def _gathered(self, asks: list[EdgeLookup[Keys]]) -> list[Read]:
         """The questions still to be sent, asks on one topic as one question."""
         topics: dict[_Topic, tuple[RelationSchema, list[pa.Array]]] = {}
         for ask in asks:
@@ -140,7 +140,7 @@ class Lookups:
         if known.view is None:
             known.view = self._logs[topic[0]].with_answer(self._frames, known.paths)
 
-    def _answer(self, ask: Ask[Keys]) -> Answer:
+    def _answer(self, ask: EdgeLookup[Keys]) -> Answer:
         known = self._known[self._topic(ask)]
         assert known.view is not None
         logged = bool(self._logs[ask.occurrence.relation.name].paths)

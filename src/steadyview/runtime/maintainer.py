@@ -23,7 +23,7 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost, ViewStopped
 from steadyview.runtime.batch import Batch, Done, Work, check_data_error
-from steadyview.runtime.conventional import Conventional
+from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
 from steadyview.runtime.kept import described, goes_on
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
@@ -43,7 +43,7 @@ class Maintainer:
         parts: Parts,
         plans: Sequence[Planned | Refused],
         wait_for: WaitFor,
-        shadow: Conventional | None = None,
+        shadow: Shadow | None = None,
         recordings: Mapping[str, Recording] | None = None,
     ) -> None:
         self._shadow = shadow

@@ -30,7 +30,7 @@ from steadyview.runtime import serving
 from steadyview.runtime.captures import Captures, elsewhere
 from steadyview.runtime.checks import SourceCheck, ViewCheck, checked, missing_at
 from steadyview.runtime.clock import SystemClock
-from steadyview.runtime.conventional import Conventional, Deviation
+from steadyview.runtime.conventional import Deviation, Shadow
 from steadyview.runtime.explain import Explanation, explain
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.keeping import RETRY, Keeping, Plan, Report
@@ -186,7 +186,7 @@ class Warehouse:
         self,
         stop: threading.Event,
         progress: Progress | None = None,
-        shadow: Conventional | None = None,
+        shadow: Shadow | None = None,
         *,
         algorithm: str | None = None,
         recordings: Sequence[Recording] = (),
@@ -337,7 +337,7 @@ class Warehouse:
         plans = self._plans(known_relations(self._parts))
         return {p.name: p for p in plans if isinstance(p, Planned)}
 
-    def compare(self, shadow: Conventional) -> list[Deviation]:
+    def compare(self, shadow: Shadow) -> list[Deviation]:
         """How far each view would be off, had the answers not been compensated."""
         rows = {name: self._catalog.views.get(name) for name in shadow.views()}
         plans = self._readable()

@@ -18,8 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from steadyview.algebra import FOREVER
-from steadyview.maintenance import Ask as SweepAsk
-from steadyview.maintenance import BatchedSweep, Record
+from steadyview.maintenance import BatchedSweep, EdgeLookup, Record
 from steadyview.maintenance.admission import Admission
 from steadyview.maintenance.bag_algebra import Answer, BagAlgebra, Batch, Handle, Keys, LogRow
 from steadyview.maintenance.bag_view import projected
@@ -117,13 +116,13 @@ class Batches(Algorithm[Any]):
                 )
         return rows
 
-    def _performed(self, actions: Iterable[SweepAsk[Handle] | Record[Handle]]) -> Sequence[Any]:
+    def _performed(self, actions: Iterable[EdgeLookup[Handle] | Record[Handle]]) -> Sequence[Any]:
         done: list[Any] = []
         for action in actions:
             done += self._recorded(action) if isinstance(action, Record) else [self._asked(action)]
         return done
 
-    def _asked(self, ask: SweepAsk[Handle]) -> Lookup:
+    def _asked(self, ask: EdgeLookup[Handle]) -> Lookup:
         query, v, key = self._next(), ask.edge.v, ask.edge.key
         self._edges[query] = ask.edge
         self._lookups += 1
