@@ -108,7 +108,7 @@ class Databases:
             with self.connected(source) as execute:
                 for number, (table, columns) in enumerate(tables.items()):
                     listed = ", ".join(f"{c} BIGINT" for c in columns)
-                    execute(f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, {listed})")
+                    execute(f"CREATE TABLE {table} (id BIGINT NOT NULL PRIMARY KEY, {listed})")
                     if source in self._urls:
                         execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
                     luck = Random(f"{source}{number}")
