@@ -23,6 +23,8 @@ SPARK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
+    # most statements run once or twice: the second compiler would never earn its time back
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
