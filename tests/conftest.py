@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ SPARK = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has all the tests with Spark, and with them the run's only Spark application.
 
@@ -39,6 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         with_spark = "spark" in getattr(item, "fixturenames", ())
         item.add_marker(pytest.mark.xdist_group("spark" if with_spark else str(item.path)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_other_spark() -> Iterator[None]:
+    yield
+    pyspark = sys.modules.get("pyspark")
+    started = pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+    assert not started, "a test without the fixture `spark` has started Spark"
 
 
 @pytest.fixture(scope="session")
