@@ -7,6 +7,7 @@
     │   ├── ViewStopped              a view met a run-time error at a cn and stands just before it
     │   ├── SourceRefused            a source lacks a right, a setting or a table we need
     │   ├── ChangesLost              a source no longer keeps changes we have not captured
+    │   ├── SourceDiverged           a source's rows contradict the changes captured from it
     │   ├── ColumnLost               a column was dropped, retyped, or cannot be kept exactly
     │   ├── WarehouseHeld            another process holds the warehouse's lease
     │   ├── OutsideRetention         the state asked for is not kept (any more, or yet)
@@ -96,6 +97,10 @@ class SourceRefused(DefiniteError):
 
 class ChangesLost(DefiniteError):
     """A source no longer keeps changes that were not captured yet (a lost slot, a pruned log)."""
+
+
+class SourceDiverged(DefiniteError):
+    """A source's rows contradict the changes captured from it, or those in the log."""
 
 
 class ColumnLost(DefiniteError):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -195,10 +196,26 @@ def test_retention_drops_whole_files_only(log: UpdateLog, writer: FlushWriter) -
     assert log.prune(ORDERS.name, 4) == 1
     assert seqs(log, ORDERS) == [3, 4]
     assert seqs(log, LINES) == [1, 2, 3, 4]
-    assert log.row_count(ORDERS.name) == 2
     assert log.vacuum(ORDERS.name, timedelta(days=7)) == 0
     assert log.vacuum(ORDERS.name, timedelta(0)) == 1
     assert seqs(log, ORDERS) == [3, 4]
+
+
+def test_rows_are_counted_by_transaction_whatever_file_holds_them(
+    log: UpdateLog, writer: FlushWriter
+) -> None:
+    for seqs_of_flush in ([1, 2], [3, 4], [5]):
+        writer.append(chunk(seqs_of_flush))
+        writer.flush()
+
+    def count(first: int, *wanted: bool) -> int:
+        return log.row_count(ORDERS.name, first, np.array(wanted, dtype=bool))
+
+    assert count(1, True, True, True, True, True) == log.rows(ORDERS.name).num_rows == 5
+    assert count(2, True, True, True) == 3
+    assert count(2, True, False, True) == 2
+    assert count(4, False, True) == count(6, True) + 1 == 1
+    assert count(1) == count(1, False) == 0
 
 
 def test_a_forgotten_source_leaves_nothing(log: UpdateLog, writer: FlushWriter) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, DecimalType
 
 from steadyview.changes import arrow_type
+from steadyview.engine.failures import carried
 from steadyview.engine.statements import Types
 from steadyview.errors import ViewRefused
 from steadyview.views.definition import Definition, Grouping, Occurrence
@@ -143,6 +144,8 @@ def _storable(type_: str) -> bool:
 
 
 def reason(error: PySparkException) -> str:
-    """The first lines of Spark's message, without the plan it prints after them."""
+    """What went wrong: an error of ours, or the first lines of Spark's without the plan behind."""
+    if ours := carried(error):
+        return str(ours)
     message = str(error.getMessage() if hasattr(error, "getMessage") else error)
     return message.split("; line")[0].split(";\n'")[0].split("\n\n")[0].strip()[:600]

@@ -1,8 +1,8 @@
 """What goes wrong while Spark works, told in our words.
 
 Spark wraps what its tasks raise in texts of its own. Three causes are found in them: an error of
-ours that a task raised while reading a source (it travels with all its parts), a full disk, and a
-file of the warehouse that is gone. Everything else stays what it is. (PySpark hands out an error of
+ours that a task raised (it travels with all its parts), a full disk, and a file of the warehouse
+that is gone. Everything else stays what it is. (PySpark hands out an error of
 Java that it does not know, a full disk among them, as it comes.)
 """
 
@@ -57,13 +57,19 @@ def spark_told(folder: Path) -> Iterator[None]:
 def cause(error: Exception, folder: Path) -> SteadyviewError | None:
     """The error of ours behind Spark's, None if there is none."""
     text = str(error)
-    if found := _CARRIED.search(text):
-        return _unpacked(json.loads(base64.b64decode(found[1])))
+    if ours := carried(error):
+        return ours
     if found := _FULL.search(text):
         return unavailable(folder, OSError(found[0]))
     if found := _MISSING.search(text):
         return damaged(folder, "lacks a file", OSError(_line_of(text, found.start())))
     return None
+
+
+def carried(error: Exception) -> SteadyviewError | None:
+    """The error of ours that travelled in Spark's, None if none did."""
+    found = _CARRIED.search(str(error))
+    return _unpacked(json.loads(base64.b64decode(found[1]))) if found else None
 
 
 def _unpacked(parts: dict[str, Any]) -> SteadyviewError:

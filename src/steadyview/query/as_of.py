@@ -3,7 +3,9 @@
     R(cn)  =  answer  -  { log rows in the answer, after cn }  +  { not in it, up to cn }
 
 Written for verification and for recomputed views: whole relations under their own names, one row
-per copy, nothing shared with the incremental maintenance.
+per copy, nothing shared with the incremental maintenance. Spark reads the log's files; the commit
+table and the reflected set reach it as one sign per transaction. A row that would be there fewer
+than zero times is an error: what was captured is not what happened at the source.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from steadyview.changes import RelationSchema
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.answers import store
+from steadyview.engine.failures import Carried
 from steadyview.engine.frames import Frames, column_ddl
+from steadyview.errors import SourceDiverged
 from steadyview.sources.contract import Read, Snapshot
 from steadyview.update_log import UpdateLog
 
@@ -32,6 +35,16 @@ class Reflection:
     first: int
     cn: np.ndarray
     reflected: np.ndarray
+
+    def signs(self, cn: int) -> np.ndarray:
+        """Per transaction, how its rows count at cn: taken back (-1), added (1) or let be (0).
+
+        >>> reflected = np.array([True, False, True, False])
+        >>> Reflection(1, np.array([4, 5, 8, 9]), reflected).signs(cn=7).tolist()
+        [0, 1, -1, 0]
+        """
+        signs: np.ndarray = (self.cn <= cn).astype(np.int64) - self.reflected
+        return signs
 
 
 class RelationsAsOf:
@@ -58,45 +71,44 @@ class RelationsAsOf:
         tasks = snapshot.tasks(Read(relation, tuple(columns)), parallelism)
         path = self._folder / f"relation-{number:03d}.parquet"
         files, _ = store(spark, tasks, relation, columns, path)
-        ddl = column_ddl(relation, columns)
-        rows = self._frames.parquet("relation", files, ddl)
-        changes = self._changes(relation, columns, reflection)
-        if changes.num_rows:
-            self.compensated += changes.num_rows
-            rows = self._compensated(rows, changes, ddl, columns, path)
+        rows = self._frames.parquet("relation", files, column_ddl(relation, columns))
+        if changes := self._changes(relation, columns, reflection, path):
+            rows = self._compensated(relation, columns, rows, changes)
         return self._named(relation, columns, rows)
 
     def _changes(
-        self, relation: RelationSchema, columns: Sequence[int], reflection: Reflection
-    ) -> pa.Table:
-        """The log rows that turn the answer into the state at the cn, with the count to add."""
-        last = reflection.first + len(reflection.cn) - 1
-        names = [f"c{i}" for i in columns]
-        schema = self._log.schema(relation.name)
-        files = self._log.files(relation.name, reflection.first, last)
-        within = (ds.field(SEQ) >= reflection.first) & (ds.field(SEQ) <= last)
-        log = ds.dataset(files, schema=schema, format="parquet").to_table(
-            columns=[*names, COUNT, SEQ], filter=within
-        )
-        place = log[SEQ].to_numpy() - reflection.first
-        after = reflection.cn[place] > self._cn
-        shown = reflection.reflected[place]
-        counts = log[COUNT].to_numpy()
-        signed = np.where(shown & after, -counts, np.where(~shown & ~after, counts, 0))
-        table = log.select(names).append_column("n", pa.array(signed.astype(np.int64)))
-        return table.filter(pa.array(signed != 0))
+        self, relation: RelationSchema, columns: Sequence[int], reflection: Reflection, path: Path
+    ) -> str | None:
+        """A query for the log rows that lead from the answer to the cn, `n` being what each adds.
+
+        None where there are none, so that quiet sources cost nothing.
+        """
+        signs = reflection.signs(self._cn)
+        count = self._log.row_count(relation.name, reflection.first, signs != 0)
+        if not count:
+            return None
+        self.compensated += count
+        places = np.flatnonzero(signs)
+        seqs = places + reflection.first
+        file = path.with_suffix(".signs.parquet")
+        pq.write_table(pa.table({SEQ: seqs, "sign": signs[places]}), file)
+        signed = self._frames.parquet("signs", [str(file)], f"{SEQ} BIGINT, sign BIGINT")
+        files = self._log.files(relation.name, int(seqs[0]), int(seqs[-1]))
+        ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {SEQ} BIGINT"
+        log = self._frames.parquet("log", files, ddl)
+        listed = _listed(columns)
+        return f"SELECT {listed}, sign * {COUNT} AS n FROM {log} JOIN {signed} USING ({SEQ})"
 
     def _compensated(
-        self, rows: str, changes: pa.Table, ddl: str, columns: Sequence[int], path: Path
+        self, relation: RelationSchema, columns: Sequence[int], rows: str, changes: str
     ) -> str:
-        file = path.with_suffix(".changes.parquet")
-        pq.write_table(changes, file, store_decimal_as_integer=True)
-        log = self._frames.parquet("changes", [str(file)], f"{ddl}, n BIGINT")
-        listed = ", ".join(f"c{i}" for i in columns)
+        """The rows counted together with the changes, then one row per copy again."""
+        listed = _listed(columns)
+        contradiction = Carried(_diverged(relation, self._cn))
         return (
             f"(SELECT {listed} FROM (SELECT {listed}, SUM(n) AS n FROM (SELECT {listed}, 1L AS n "
-            f"FROM {rows} UNION ALL SELECT {listed}, n FROM {log}) GROUP BY {listed}) "
-            "LATERAL VIEW EXPLODE(SEQUENCE(1L, n)) AS copy WHERE n > 0)"
+            f"FROM {rows} UNION ALL {changes}) GROUP BY {listed} HAVING SUM(n) <> 0) LATERAL VIEW "
+            f"EXPLODE(SEQUENCE(1L, IF(n > 0, n, RAISE_ERROR('{contradiction}')))) AS copy)"
         )
 
     def _named(self, relation: RelationSchema, columns: Sequence[int], rows: str) -> str:
@@ -104,3 +116,18 @@ class RelationsAsOf:
             f"c{i} AS `{relation.columns[i].name.replace('`', '``')}`" for i in columns
         )
         return self._frames.query("as_of", f"SELECT {listed} FROM {rows}")
+
+
+def _listed(columns: Sequence[int]) -> str:
+    return ", ".join(f"c{i}" for i in columns)
+
+
+def _diverged(relation: RelationSchema, cn: int) -> SourceDiverged:
+    source = relation.name.source
+    return SourceDiverged(
+        f'the captured changes of "{relation.name}" are not what happened there',
+        detail=f"a row of cn {cn} would be there fewer than zero times: a change passed the "
+        "capture by, or the warehouse's log is damaged",
+        hint=f"run: steadyview source remove {source}, then run again: its views are built anew",
+        source=source,
+    )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -72,9 +73,22 @@ class UpdateLog:
         """The absolute paths of those files; readers still filter by `_seq`."""
         return [f.path for f in self.entries(relation, seq_from, seq_to)]
 
-    def row_count(self, relation: RelationName) -> int:
-        """How many row images the relation's log holds."""
-        return sum(f.rows for f in self.table(relation).files())
+    def row_count(self, relation: RelationName, first: int, wanted: np.ndarray) -> int:
+        """How many row images the transactions `first + i` have for which `wanted[i]` holds.
+
+        Files of such transactions alone tell it by themselves; only the others are looked into.
+        """
+        if not wanted.any():
+            return 0
+        last = first + len(wanted) - 1
+        mixed, rows = [], 0
+        for file in self.entries(relation, first, last):
+            low, high = file.ranges[SEQ]
+            if first <= low and high <= last and wanted[low - first : high - first + 1].all():
+                rows += file.rows
+            else:
+                mixed.append(file.path)
+        return rows + _count(self.table(relation), mixed, first, wanted)
 
     def transactions(self, source: str, seq_from: int = 1, seq_to: int = _FOREVER) -> pa.Table:
         """(seq, tx) of the source's transactions in the range, distinct, by seq.
@@ -120,6 +134,15 @@ def _transactions(table: Table, seq_from: int, seq_to: int) -> pa.Table:
     files = [f.path for f in table.files() if f.may_hold(SEQ, seq_from, seq_to)]
     rows = _read(table, files, _STORED, seq_from, seq_to)
     return rows.group_by([SEQ, TX]).aggregate([]).rename_columns(["seq", "tx"])
+
+
+def _count(table: Table, files: list[str], first: int, wanted: np.ndarray) -> int:
+    """The rows of wanted transactions, batch by batch: a file may be as large as it likes."""
+    within = (pc.field(SEQ) >= first) & (pc.field(SEQ) < first + len(wanted))
+    with told(table.path):
+        dataset = ds.dataset(files, schema=table.schema(), format="parquet")
+        batches = dataset.to_batches(columns=[SEQ], filter=within)
+        return sum(int(wanted[b.column(0).to_numpy() - first].sum()) for b in batches)
 
 
 def _read(

@@ -1,0 +1,95 @@
+"""Verification: sources read anew, taken back to a cn by the update log, whatever lies between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import steadyview
+from steadyview.engine.analysis import reason
+from steadyview.engine.failures import Carried
+from steadyview.engine.tagged_log import ARROW_LIMIT
+from steadyview.errors import SourceDiverged
+from steadyview.runtime.batch import check_data_error
+from steadyview.runtime.warehouse import Warehouse
+from tests.system.databases import SqliteFile, write_project
+from tests.system.maintained import capturing
+
+VIEWS = {
+    "names": "SELECT name FROM shop.goods",
+    "towns": "SELECT town, COUNT(*) AS n FROM shop.buyers GROUP BY town",
+}
+MANY, WIDE = ARROW_LIMIT + 10_000, 200
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[SqliteFile]:
+    database = SqliteFile(tmp_path / "shop.db")
+    database.create("goods", "name TEXT")
+    database.create("buyers", "town TEXT")
+    database.writer().execute("INSERT INTO goods VALUES ('pen')")
+    database.writer().execute("INSERT INTO buyers VALUES ('Bonn')")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def wh(shop: SqliteFile, tmp_path: Path, spark: SparkSession) -> Iterator[Warehouse]:
+    folder = write_project(tmp_path / "shop", {"shop": shop}, VIEWS)
+    with steadyview.open(folder, spark=spark) as opened:
+        opened.run_once()
+        yield opened
+
+
+@contextmanager
+def arrow_watched() -> Iterator[pa.MemoryPool]:
+    """Knows how much Arrow holds in this process at once."""
+    usual = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(pool)
+    try:
+        yield pool
+    finally:
+        pa.set_memory_pool(usual)
+
+
+def test_many_log_rows_do_not_pass_the_driver(wh: Warehouse, shop: SqliteFile) -> None:
+    """They came and went, so that the answer has none of them."""
+    half = MANY // 2
+    numbers = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {half})"
+    with capturing(wh) as admit:
+        shop.writer().execute(f"{numbers} INSERT INTO goods SELECT printf('%0{WIDE}d', i) FROM n")
+        admit("shop")
+        shop.writer().execute("DELETE FROM goods WHERE name <> 'pen'")
+        admit("shop")
+    with arrow_watched() as pool:
+        (found,) = wh.verify(["names"], at=0)
+    assert (found.equal, found.compensated) == (True, MANY)
+    assert pool.max_memory() < MANY * WIDE / 10
+
+
+def test_changes_that_passed_the_capture_by_are_an_error(wh: Warehouse, shop: SqliteFile) -> None:
+    shop.writer().execute("INSERT INTO goods VALUES ('ink'), ('cup')")
+    wh.run_once()
+    with shop.writer().transaction() as writer:
+        writer.execute("DELETE FROM goods WHERE name = 'ink'")
+        writer.execute("DELETE FROM _steadyview_log WHERE count = -1")
+    with pytest.raises(SourceDiverged, match='captured changes of "shop.goods"') as found:
+        wh.verify(["names"], at=0)
+    assert "steadyview source remove shop" in str(found.value.hint)
+    names, towns = wh.verify(at=0)
+    assert (names.equal, names.error) == (False, str(found.value))
+    assert towns.equal
+
+
+def test_a_recomputed_view_stops_with_the_same_words(spark: SparkSession) -> None:
+    ours = SourceDiverged("the fact", detail="it's so", hint="do this", source="shop")
+    with pytest.raises(PySparkException) as found:
+        spark.sql(f"SELECT RAISE_ERROR('{Carried(ours)}')").collect()
+    assert reason(check_data_error(found.value)) == str(ours)
