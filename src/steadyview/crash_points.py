@@ -2,9 +2,9 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs one dictionary lookup. `CRASH_POINTS` names them all, in the order in which a
-batch passes them, so that a test can loop over them; an unknown name is refused, so that none is
-missed.
+crash point costs one dictionary lookup. `BATCH` and `TIDYING` name them all, in the order in which
+a batch and the housekeeping after it pass them, so that a test can loop over them; an unknown name
+is refused, so that none is missed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 
 VARIABLE = "STEADYVIEW_CRASH_AT"
 
-CRASH_POINTS = (
+BATCH = (
     "log-file-written",
     "log-committed",
     "admitted",
@@ -25,7 +25,18 @@ CRASH_POINTS = (
     "base-written",
     "base-committed",
     "published",
+    "settled",
     "acknowledged",
+)
+TIDYING = (
+    "states-forgotten",
+    "compaction-written",
+    "compacted",
+    "pruned",
+    "delta-republished",
+    "vacuumed",
+    "bases-invalidated",
+    "commits-forgotten",
 )
 
 _reached: Counter[str] = Counter()
@@ -33,7 +44,7 @@ _reached: Counter[str] = Counter()
 
 def crash_point(name: str) -> None:
     """Kill this process here if the environment asks for it; otherwise nothing."""
-    if name not in CRASH_POINTS:
+    if name not in BATCH + TIDYING:
         raise ValueError(f'unknown crash point "{name}"')
     wanted = os.environ.get(VARIABLE)
     if not wanted:

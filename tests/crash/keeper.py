@@ -11,12 +11,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import steadyview
 from steadyview.crash_points import VARIABLE
+from steadyview.delta import compaction
 from steadyview.errors import SteadyviewError
+from steadyview.runtime import housekeeping
 
 
 def attached() -> Any:
@@ -41,9 +45,18 @@ class Keeper:
         self._warehouse = steadyview.open(folder, spark=attached())
 
     def once(self, crash_at: str | None = None) -> dict[str, Any]:
-        if crash_at:
-            os.environ[VARIABLE] = crash_at
+        os.environ[VARIABLE] = crash_at or ""
         return self._warehouse.run_once().to_dict()
+
+    def tidy(self, crash_at: str | None = None) -> None:
+        """As if two files were many, and what lies behind went at once."""
+        os.environ[VARIABLE] = crash_at or ""
+        compaction.MANY_FILES = 1
+        housekeeping.READERS = timedelta(0)
+        parts = self._warehouse._parts
+        project = replace(parts.project, retention=timedelta(0))
+        with self._warehouse._lease("tidy"):
+            housekeeping.Housekeeping(replace(parts, project=project)).now()
 
     def rows(self, view: str, at: int | None = None) -> list[list[Any]]:
         return [list(row) for row in self._warehouse.view(view).read(at).collect()]

@@ -2,7 +2,8 @@
 
 Every case: a keeper is killed at a crash point in the middle of `run_once` (changes at both
 sources, a new view to build, old ones to roll), another one takes over after more changes, and
-every view is what the databases say, at every cn looked at.
+every view is what the databases say, at every cn looked at. The same while old files are merged and
+forgotten: that comes last, for it leaves no past to look at.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import itertools
 
 import pytest
 
-from steadyview.crash_points import CRASH_POINTS
-from tests.crash.checks import check_all, check_newest, crm_at, past_cn
+from steadyview.crash_points import BATCH, TIDYING
+from tests.crash.checks import check_all, check_newest, check_rows, crm_at, past_cn
 from tests.crash.keepers import Keeper, Killed
 from tests.crash.shop import new_shop
 
@@ -61,7 +62,7 @@ def world(tmp_path_factory, spark):
     world.shop.database.drop()
 
 
-@pytest.mark.parametrize("point", CRASH_POINTS)
+@pytest.mark.parametrize("point", BATCH)
 def test_killed_here_nothing_is_lost_and_nothing_is_twice(world, point):
     new = world.change()
     with pytest.raises(Killed):
@@ -80,3 +81,20 @@ def test_after_all_these_crashes_the_past_is_right_too(world):
         past = past_cn(world.shop, ["sold", "totals"])
         assert crm_at(world.shop, world.keeper, ["sold", "totals"], past) is not None
     check_all(world.shop, world.keeper)
+
+
+@pytest.mark.parametrize("point", TIDYING)
+def test_killed_while_tidying_up_nothing_is_lost_and_nothing_is_twice(world, point):
+    with pytest.raises(Killed):
+        world.keeper.ask("tidy", crash_at=point)
+    world.end()
+    world.shop.sell(1)
+    world.shop.move(1)
+    world.keeper.ask("once")
+    check_rows(world.shop, world.keeper, ["sold", "totals"])
+
+
+def test_tidied_up_after_all_these_crashes_views_are_right(world):
+    world.keeper.ask("tidy")
+    check_rows(world.shop, world.keeper, ["sold", "totals"])
+    assert all(verdict["equal"] for verdict in world.keeper.ask("verify"))

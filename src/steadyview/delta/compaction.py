@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow.parquet as pq
 
+from steadyview.crash_points import crash_point
 from steadyview.delta.failures import told
 from steadyview.delta.files import AddedFile, FileEntry
 from steadyview.delta.parquet import ParquetSink
@@ -21,7 +22,7 @@ TARGET_BYTES = 128 * 1024 * 1024
 _PIECE_ROWS = 65_536
 
 
-def compact(table: Table, ranged: str, upto: int, many: int = MANY_FILES) -> int:
+def compact(table: Table, ranged: str, upto: int, many: int) -> int:
     """Merge files whose `ranged` values are up to `upto` if there are more than `many`; how many.
 
     `upto` must be known to the catalog: a write it does not know yet must stay as it is.
@@ -41,6 +42,7 @@ def prune(table: Table, ranged: str, before: int) -> int:
     old = [f.relative for f in table.files(version) if f.ranges[ranged][1] < before]
     if old:
         table.commit("prune", version + 1, removes=old)
+        crash_point("pruned")
     return len(old)
 
 
@@ -66,8 +68,10 @@ def _replace(table: Table, ranged: str, version: int, groups: Sequence[Sequence[
         )
         for i, group in enumerate(groups)
     ]
+    crash_point("compaction-written")
     removes = [file.relative for group in groups for file in group]
     table.commit("compact", version, adds, removes)
+    crash_point("compacted")
     return len(removes)
 
 

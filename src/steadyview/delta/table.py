@@ -23,6 +23,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
+from steadyview.crash_points import crash_point
 from steadyview.delta.durability import make_folder, sync_file, sync_folder
 from steadyview.delta.failures import told
 from steadyview.delta.files import AddedFile, FileEntry, Ranges, check_addable, collect, entries
@@ -153,6 +154,7 @@ class Table:
             gone = self._open().vacuum(
                 hours, dry_run=False, enforce_retention_duration=False, full=True
             )
+        crash_point("vacuumed")
         return len(gone)
 
     def _open(self, version: int | None = None) -> DeltaTable:

@@ -11,6 +11,7 @@ import time
 from datetime import timedelta
 
 from steadyview.catalog import Published, ViewRow
+from steadyview.crash_points import crash_point
 from steadyview.delta import compaction
 from steadyview.engine.statements import Types
 from steadyview.errors import OutsideRetention
@@ -59,6 +60,7 @@ class Housekeeping:
         """Few delta files, none behind the retention; one base, but for recomputed views."""
         views = self._parts.catalog.views
         views.forget_before(row.name, cutoff)
+        crash_point("states-forgotten")
         store = ViewStore(self._parts.root, row, Shape(None, Types(())))
         if row.kind == "recomputed":
             store.base.vacuum(max(self._parts.project.retention, READERS))
@@ -66,13 +68,15 @@ class Housekeeping:
         assert row.cn is not None
         assert row.base_cn is not None
         assert row.base_version is not None
-        compaction.compact(store.delta, "_cn", row.cn)
+        compaction.compact(store.delta, "_cn", row.cn, compaction.MANY_FILES)
         compaction.prune(store.delta, "_cn", min(cutoff, row.base_cn) + 1)
         # readers of the version before are served until its files are vacuumed
         version = store.delta.version()
         views.publish([Published(row.name, row.cn, version, row.base_cn, row.base_version)])
+        crash_point("delta-republished")
         store.delta.vacuum(READERS)
         views.invalidate_bases(row.name, row.base_version)
+        crash_point("bases-invalidated")
         store.base.vacuum(READERS)
 
     def _tidy_log(self, source: str, cutoff: int) -> None:
@@ -82,7 +86,8 @@ class Housekeeping:
         state = catalog.sources.state(source)
         first = min(catalog.commits.seq_upto(source, needed), state.settled) + 1
         for relation in catalog.sources.schemas(source):
-            log.compact(relation.name, state.last_seq)
+            log.compact(relation.name, state.last_seq, compaction.MANY_FILES)
             log.prune(relation.name, first)
             log.vacuum(relation.name, READERS)
         catalog.commits.forget_before(needed)
+        crash_point("commits-forgotten")

@@ -284,6 +284,7 @@ class Maintainer:
                 self._views.stop(d.work.plan.name, d.error, d.upto + 1)
         for source, seen in admitted.items():
             self._parts.catalog.sources.settle(source, settled_upto(seen))
+        crash_point("settled")
 
     def apply(self, *, everything: bool = False) -> int:
         """Roll the bases whose residual has outgrown them (or all); how many were rolled."""

@@ -105,9 +105,7 @@ class UpdateLog:
         files = self.files(relation, seq_from, seq_to)
         return _read(table, files, table.schema(), seq_from, seq_to)
 
-    def compact(
-        self, relation: RelationName, upto_seq: int, many: int = compaction.MANY_FILES
-    ) -> int:
+    def compact(self, relation: RelationName, upto_seq: int, many: int) -> int:
         """If more than `many` files hold only admitted transactions up to `upto_seq`, merge them.
 
         How many files went.
