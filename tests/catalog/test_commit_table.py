@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steadyview.catalog import Catalog, Flush, Run, SourcePoint
+from steadyview.catalog import Catalog, Flush, Run
 from steadyview.changes import LostColumn, RelationName
 from steadyview.errors import OutsideRetention
 from tests.catalog.clocks import ScriptedClock, SetClock
@@ -75,7 +75,11 @@ def _check_single(catalog: Catalog, entries: list[tuple[str, int, int]]) -> None
         assert catalog.commits.time_of(cn) == time
     for cn in range(len(entries) + 1):
         seen = {n: sum(s == n for s, _, _ in entries[:cn]) for n in NAMES}
-        assert {n: p.seq for n, p in catalog.commits.vector(cn).items()} == seen
+        assert _seen(catalog, cn) == seen
+
+
+def _seen(catalog: Catalog, cn: int) -> dict[str, int]:
+    return {name: catalog.commits.seq_upto(name, cn) for name in NAMES}
 
 
 def _check_ranges(catalog: Catalog, entries: list[tuple[str, int, int]]) -> None:
@@ -111,11 +115,11 @@ def test_what_is_not_forgotten_stays_exactly_known(
     ):
         entries = replay(catalog, plan).entries
         oldest = min(horizon, len(entries))
-        vectors = {cn: catalog.commits.vector(cn) for cn in range(oldest, len(entries) + 1)}
+        known = {cn: _seen(catalog, cn) for cn in range(oldest, len(entries) + 1)}
         catalog.commits.forget_before(horizon)
         catalog.commits.forget_before(0)
         assert catalog.commits.oldest_cn() == oldest
-        assert {cn: catalog.commits.vector(cn) for cn in vectors} == vectors
+        assert {cn: _seen(catalog, cn) for cn in known} == known
         for cn in range(max(oldest, 1), len(entries) + 1):
             source, seq, time = entries[cn - 1]
             assert catalog.commits.transaction_of(cn) == (source, seq)
@@ -178,21 +182,9 @@ def test_a_lost_column_is_recorded_with_its_flush(catalog: Catalog) -> None:
     catalog.commits.admit(Flush("sales", 1, 1, 2, "p", (lost,)))
     assert catalog.sources.lost_columns() == [lost]
     again = LostColumn(orders, "price", 9, "again")
-    catalog.sources.record_lost(again)
-    catalog.sources.record_lost(lost)
+    catalog.commits.admit(Flush("sales", 2, 3, 9, "q", (again,)))
+    catalog.commits.admit(Flush("sales", 3, 10, 10, "r", (lost,)))
     assert catalog.sources.lost_columns() == [again]
-
-
-def test_a_vector_names_the_position_of_the_flush_that_holds_the_transaction(
-    catalog: Catalog,
-) -> None:
-    catalog.commits.admit(flush("sales", 1, 1, 3))
-    catalog.commits.admit(flush("crm", 1, 1, 1))
-    assert catalog.commits.vector(2) == {
-        "sales": SourcePoint(2, "sales@3"),
-        "crm": SourcePoint(0, None),
-    }
-    assert catalog.commits.vector(4)["crm"] == SourcePoint(1, "crm@1")
 
 
 def test_a_commit_that_is_not_there_is_outside_what_is_kept(catalog: Catalog) -> None:
@@ -201,7 +193,7 @@ def test_a_commit_that_is_not_there_is_outside_what_is_kept(catalog: Catalog) ->
         with pytest.raises(OutsideRetention, match="commit 4"):
             question(4)
     with pytest.raises(OutsideRetention):
-        catalog.commits.vector(4)
+        catalog.commits.seq_upto("sales", 4)
     assert catalog.commits.cn_of("sales", 4) is None
 
 

@@ -11,7 +11,7 @@ from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
-from steadyview.catalog.runs import Flush, Run, SourcePoint
+from steadyview.catalog.runs import Flush, Run
 from steadyview.catalog.sources import SourceState
 from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
 
@@ -25,7 +25,6 @@ __all__ = [
     "Lease",
     "Published",
     "Run",
-    "SourcePoint",
     "SourceState",
     "ViewRow",
     "ViewSpec",

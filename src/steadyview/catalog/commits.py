@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.database import Database
-from steadyview.catalog.runs import Flush, Run, SourcePoint, cut, cut_seq
+from steadyview.catalog.runs import Flush, Run, cut, cut_seq
 from steadyview.catalog.sources import store_lost
 from steadyview.crash_points import crash_point
 from steadyview.errors import OutsideRetention
@@ -128,11 +128,6 @@ class Commits:
         self._check_kept(cn)
         return cn
 
-    def vector(self, cn: int) -> dict[str, SourcePoint]:
-        """Where every source stands at cn (law 5)."""
-        names = [name for (name,) in self._database.read("SELECT name FROM sources ORDER BY name")]
-        return {name: self._point(name, self.seq_upto(name, cn)) for name in names}
-
     def commit_rows(self, source: str, seq_from: int, seq_to: int) -> pa.Table:
         """(seq, cn) of the source's admitted transactions in the range, both int64, in order."""
         runs = self.runs_of(source, seq_from, seq_to)
@@ -163,14 +158,6 @@ class Commits:
                 "DELETE FROM flushes WHERE seq_to < (SELECT min(seq_from) FROM runs"
                 " WHERE runs.source = flushes.source)"
             )
-
-    def _point(self, source: str, seq: int) -> SourcePoint:
-        sql = (
-            "SELECT position FROM flushes WHERE source = ? AND seq_from <= ?"
-            " ORDER BY seq_from DESC LIMIT 1"
-        )
-        found = self._database.read(sql, (source, seq))
-        return SourcePoint(seq, found[0][0] if found else None)
 
     def _run_at(self, cn: int) -> Run:
         run = self._run(f"{_RUN} WHERE cn_from <= ? ORDER BY cn_from DESC LIMIT 1", cn)

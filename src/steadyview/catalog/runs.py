@@ -1,4 +1,4 @@
-"""Flushes, runs and points: the values the commit table is made of (pure)."""
+"""Flushes and runs: the values the commit table is made of (pure)."""
 
 from __future__ import annotations
 
@@ -36,14 +36,6 @@ class Run:
     def cn_to(self) -> int:
         """The cn of the run's last transaction."""
         return self.cn_from + self.seq_to - self.seq_from
-
-
-@dataclass(frozen=True)
-class SourcePoint:
-    """A source's part of a cn: its last transaction included, and the position of that flush."""
-
-    seq: int
-    position: str | None
 
 
 def cut(run: Run, cn_from: int, cn_to: int) -> Run:

@@ -118,11 +118,6 @@ class Sources:
                 "UPDATE sources SET settled = max(settled, ?) WHERE name = ?", (seq, name)
             )
 
-    def record_lost(self, lost: LostColumn) -> None:
-        """Keep where a column was last lost: a view whose state is younger is not concerned."""
-        with self._database.write() as connection:
-            store_lost(connection, lost)
-
     def lost_columns(self) -> list[LostColumn]:
         """Every column that was lost, at its last loss."""
         sql = "SELECT source, path, name, seq, reason FROM lost_columns ORDER BY 1, 2, 3"
@@ -145,6 +140,6 @@ class Sources:
 
 
 def store_lost(connection: sqlite3.Connection, lost: LostColumn) -> None:
-    """`Sources.record_lost` within a transaction of the caller's."""
+    """Keep where a column was last lost: a view whose state is younger is not concerned."""
     values = (lost.relation.source, json.dumps(lost.relation.path), lost.column)
     connection.execute(_LOST, (*values, lost.seq, lost.reason))

@@ -19,7 +19,6 @@ from steadyview.delta.table import Table
 
 MANY_FILES = 50
 TARGET_BYTES = 128 * 1024 * 1024
-_PIECE_ROWS = 65_536
 
 
 def compact(table: Table, ranged: str, upto: int, many: int) -> int:

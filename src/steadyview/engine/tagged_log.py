@@ -66,7 +66,6 @@ class TaggedLog:
     paths: tuple[str, ...]
     columns: tuple[int, ...]
     rows: int
-    cn_low: int
     cn_high: int
     after: int
     _hottest: dict[int, int] = field(default_factory=dict, compare=False)
@@ -154,10 +153,10 @@ class LogTagger:
         small = sum(rows for _, rows in files) <= ARROW_LIMIT
         tag = self._by_arrow if small else self._by_spark
         with spark_told(self._folder):
-            paths, rows, low, high = tag(relation, [p for p, _ in files], columns, admitted, after)
+            paths, rows, high = tag(relation, [p for p, _ in files], columns, admitted, after)
         ddl = f"{column_ddl(relation, columns)}, {TAGS}"
         view = self._frames.parquet("log", paths, ddl.removeprefix(", "))
-        return TaggedLog(relation, view, tuple(paths), columns, rows, low, high, after)
+        return TaggedLog(relation, view, tuple(paths), columns, rows, high, after)
 
     def _by_arrow(
         self,
@@ -166,9 +165,9 @@ class LogTagger:
         columns: Sequence[int],
         admitted: Admitted,
         after: int,
-    ) -> tuple[list[str], int, int, int]:
+    ) -> tuple[list[str], int, int]:
         if not files or not len(admitted.cn):
-            return [], 0, 0, 0
+            return [], 0, 0
         within = (ds.field(SEQ) >= admitted.first) & (ds.field(SEQ) <= admitted.last)
         schema = pa.schema([(f"c{i}", arrow_type(relation.columns[i].type)) for i in columns])
         schema = schema.append(pa.field(COUNT, pa.int32())).append(pa.field(SEQ, pa.int64()))
@@ -183,10 +182,10 @@ class LogTagger:
         for name, values in (("_cn", cn), ("_reflected", reflected), ("_own", cn > after)):
             tagged = tagged.append_column(name, pa.array(values))
         if not tagged.num_rows:
-            return [], 0, 0, 0
+            return [], 0, 0
         path = self._path()
         pq.write_table(tagged, path, compression="none")
-        return [str(path)], tagged.num_rows, int(cn.min()), int(cn.max())
+        return [str(path)], tagged.num_rows, int(cn.max())
 
     def _by_spark(
         self,
@@ -195,7 +194,7 @@ class LogTagger:
         columns: Sequence[int],
         admitted: Admitted,
         after: int,
-    ) -> tuple[list[str], int, int, int]:
+    ) -> tuple[list[str], int, int]:
         keep = admitted.mattering(after)
         seqs = np.arange(admitted.first, admitted.last + 1)[keep]
         cn = admitted.cn[keep]
@@ -215,8 +214,7 @@ class LogTagger:
         ).write.mode("overwrite").parquet(str(path))
         paths = sorted(str(p) for p in path.glob("*.parquet"))
         rows = sum(pq.read_metadata(p).num_rows for p in paths)
-        low, high = (int(cn.min()), int(cn.max())) if rows else (0, 0)
-        return (paths if rows else []), rows, low, high
+        return (paths, rows, int(cn.max())) if rows else ([], 0, 0)
 
     def _path(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True)
