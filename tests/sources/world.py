@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+import pytest
 
 from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition, Transaction
 from steadyview.sources import Monitor, Read, Snapshot, Source, open_source
@@ -139,6 +140,17 @@ class PostgresWorld(World):
             " UNION ALL SELECT pubname::text FROM pg_publication"
         )
         return [r[0] for r in found]
+
+    @property
+    def version(self) -> int:
+        """The server's major version."""
+        with self.database.connect() as connection:
+            return connection.info.server_version // 10000
+
+    def needs(self, version: int) -> None:
+        """Skip the test on a server that lacks what it is about."""
+        if self.version < version:
+            pytest.skip(f"PostgreSQL {version} or later is needed, this is {self.version}")
 
     def wait_until_unread(self) -> None:
         active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = ? AND active"
