@@ -14,6 +14,9 @@ from benchmarks.site import VIEWS, Site
 from benchmarks.sizes import Sizes
 
 Told = Callable[[str], None]
+RECOMPUTE = "recompute"
+FURTHER = frozenset({"tiny", "small, both views", "spread, kept", "hot, kept"})
+"""Cases that a brief run leaves out."""
 
 
 @dataclass
@@ -35,8 +38,6 @@ class Case:
     together: bool = False
     recomputed: int = 0
     """How many of the views are recomputed as well, the first of the round's order."""
-    further: bool = False
-    """Left out of a brief run."""
 
     def run(self, order: list[str]) -> Round:
         """Commit, capture, refresh the views in that order."""
@@ -53,7 +54,7 @@ class Case:
             found.seconds[self.name, view] = took
             found.parts[self.name, view] = parts
         for view in order[: self.recomputed]:
-            found.seconds["recompute", view] = self.site.recompute(view)
+            found.seconds[RECOMPUTE, view] = self.site.recompute(view)
         return found
 
 
@@ -63,23 +64,17 @@ def cases(large: Site, smaller: Site, sizes: Sizes) -> list[Case]:
     recomputed = 1 if sizes.runs > 1 or sizes.brief else len(VIEWS)
     found = [
         Case("share", large, lambda: work.mixed(sizes.share), recomputed=recomputed),
-        Case("tiny", large, lambda: work.mixed(sizes.tiny), further=True),
+        Case("tiny", large, lambda: work.mixed(sizes.tiny)),
         Case("small", large, lambda: work.mixed(sizes.small)),
         Case("small at smaller scale", smaller, lambda: other.mixed(sizes.small)),
-        Case(
-            "small, both views",
-            large,
-            lambda: work.mixed(sizes.small),
-            together=True,
-            further=True,
-        ),
+        Case("small, both views", large, lambda: work.mixed(sizes.small), together=True),
         Case("large", large, lambda: work.mixed(sizes.large)),
         Case("spread", large, lambda: work.spread(sizes.hot)),
         Case("hot", large, lambda: work.hot(sizes.hot)),
-        Case("spread, kept", large, lambda: work.spread(sizes.hot, kept=True), further=True),
-        Case("hot, kept", large, lambda: work.hot(sizes.hot, kept=True), further=True),
+        Case("spread, kept", large, lambda: work.spread(sizes.hot, kept=True)),
+        Case("hot, kept", large, lambda: work.hot(sizes.hot, kept=True)),
     ]
-    return [case for case in found if not (sizes.brief and case.further)]
+    return [case for case in found if not (sizes.brief and case.name in FURTHER)]
 
 
 def warm_up(large: Site, smaller: Site, sizes: Sizes, told: Told) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from steadyview.checking import LEVELS
+from steadyview.checking import LEVELS, level_above
 from steadyview.maintenance.algorithms import BATCHED, GLOBAL, LOCAL, SINGLE, Kind, kind_of
 from steadyview.simulation.counterexamples import Counterexample, counterexample
 from steadyview.simulation.measuring import measured
@@ -57,15 +57,14 @@ class Cell:
         return sum(self.levels.values())
 
     @property
-    def worst(self) -> str:
-        """The lowest level seen."""
-        return next(level for level in LEVELS if self.levels.get(level))
+    def worst(self) -> str | None:
+        """The lowest level seen; None if no history could be judged."""
+        return next((level for level in LEVELS if self.levels.get(level)), None)
 
     @property
     def next_level(self) -> str | None:
         """The level above the worst."""
-        above = LEVELS[LEVELS.index(self.worst) + 1 :]
-        return above[0] if above else None
+        return level_above(self.worst) if self.worst else None
 
 
 def cells() -> list[tuple[str, str]]:
@@ -94,7 +93,7 @@ def measured_cell(algorithm: str, column: str, histories: int) -> Cell:
     assert scenario is not None
     found = measured(kind, scenario, range(histories))
     cell = Cell(algorithm, column, kind.promises[scenario], dict(found.levels), found.unknown)
-    return replace(cell, seed=found.first[cell.worst]) if cell.next_level else cell
+    return replace(cell, seed=found.first.get(cell.worst)) if cell.next_level else cell
 
 
 def counter_history(cell: Cell) -> Counterexample:

@@ -157,7 +157,7 @@ def _cell(cell: Cell | None) -> str:
         return "-"
     promised = "" if cell.worst == cell.promised else f" **but {cell.promised} promised**"
     unknown = f" ({cell.unknown} unknown)" if cell.unknown else ""
-    return cell.worst + ("" if cell.seed is None else f" ({cell.seed})") + promised + unknown
+    return f"{cell.worst}" + ("" if cell.seed is None else f" ({cell.seed})") + promised + unknown
 
 
 def _counted(found: Findings) -> str:

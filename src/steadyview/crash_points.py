@@ -2,7 +2,7 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs one dictionary lookup. `BATCH` and `TIDYING` name them all, in the order in which
+crash point costs two lookups. `BATCH` and `TIDYING` name them all, in the order in which
 a batch and the housekeeping after it pass them, so that a test can loop over them; an unknown name
 is refused, so that none is missed.
 """
@@ -39,12 +39,13 @@ TIDYING = (
     "commits-forgotten",
 )
 
+_NAMES = frozenset(BATCH + TIDYING)
 _reached: Counter[str] = Counter()
 
 
 def crash_point(name: str) -> None:
     """Kill this process here if the environment asks for it; otherwise nothing."""
-    if name not in BATCH + TIDYING:
+    if name not in _NAMES:
         raise ValueError(f'unknown crash point "{name}"')
     wanted = os.environ.get(VARIABLE)
     if not wanted:

@@ -250,6 +250,11 @@ def test_columns_of_different_kinds_cannot_be_compared():
         ('{"view":\n  oops}', "the history is no JSON at line 2, column 3", "Expecting value"),
         ('{"view": 1', "the history is no JSON at line 1, column 11", "Expecting ','"),
         ('{"view": NaN}', "the history is no JSON at line 1, column 10", "NaN is no number"),
+        (
+            f"[{'[' * 150}{']' * 150}, NaN]",
+            "the history is no JSON at line 1, column 304",
+            "NaN is no number",
+        ),
         ('["NaN",\n -Infinity]', "the history is no JSON at line 2, column 2", "-Infinity is no"),
         (
             '{"a": {"b": 1,\n  "b": 2}}',

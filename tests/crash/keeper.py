@@ -48,7 +48,7 @@ class Keeper:
         os.environ[VARIABLE] = crash_at or ""
         return self._warehouse.run_once().to_dict()
 
-    def tidy(self, crash_at: str | None = None) -> None:
+    def tidy(self, crash_at: str | None = None, *, logs_only: bool = False) -> None:
         """As if two files were many, and what lies behind went at once."""
         os.environ[VARIABLE] = crash_at or ""
         compaction.MANY_FILES = 1
@@ -56,7 +56,11 @@ class Keeper:
         parts = self._warehouse._parts
         project = replace(parts.project, retention=timedelta(0))
         with self._warehouse._lease("tidy"):
-            housekeeping.Housekeeping(replace(parts, project=project)).now()
+            tidying = housekeeping.Housekeeping(replace(parts, project=project))
+            if logs_only:
+                tidying.logs()
+            else:
+                tidying.now()
 
     def rows(self, view: str, at: int | None = None) -> list[list[Any]]:
         return [list(row) for row in self._warehouse.view(view).read(at).collect()]

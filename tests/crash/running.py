@@ -39,8 +39,8 @@ def opened(folder: Any, spark: Any) -> Iterator[Here]:
 class Running:
     """`run` at work; `until` waits for what it reports."""
 
-    def __init__(self, warehouse: Any) -> None:
-        self._warehouse = warehouse
+    def __init__(self, warehouse: Any, **options: Any) -> None:
+        self._warehouse, self._options = warehouse, options
         self._stop = threading.Event()
         self._news = threading.Condition()
         self._status: Status | None = None
@@ -71,7 +71,7 @@ class Running:
 
     def _run(self) -> None:
         try:
-            self._warehouse.run(self._stop, self._told)
+            self._warehouse.run(self._stop, self._told, **self._options)
         except BaseException as error:  # noqa: BLE001 - raised again by `until`
             self._error = error
         with self._news:

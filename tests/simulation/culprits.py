@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from steadyview.algebra import FOREVER, Bag
-from steadyview.checking import LEVELS
+from steadyview.checking import level_above
 from steadyview.maintenance.admission import Admission
 from steadyview.maintenance.algorithms import GLOBAL, LOCAL, SINGLE, Kind, kind_of
 from steadyview.maintenance.bag_view_algebra import BagViewAlgebra
@@ -40,7 +40,7 @@ class Culprit:
 
     @property
     def lost(self) -> str:
-        return LEVELS[LEVELS.index(self.left) + 1]
+        return level_above(self.left)
 
 
 def convict(honest: str, scenario: str, left: str, within: int, **options) -> Callable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from typer.testing import CliRunner
 
 import steadyview
 from steadyview.algebra import Bag, Row
+from steadyview.catalog import Published
+from steadyview.catalog.views import Views
 from steadyview.checking import History, judge
 from steadyview.cli.app import app
-from steadyview.errors import ConfigError, OutsideRetention, ViewRefused
+from steadyview.errors import ConfigError, OutsideRetention, StorageUnavailable, ViewRefused
 from steadyview.runtime import deliveries, forced
 from steadyview.runtime.warehouse import Warehouse
 from steadyview.warehouse import view_store
+from tests.crash.running import Running, published
 from tests.system.databases import (
     LiveDatabase,
     PostgresDatabase,
@@ -164,6 +168,32 @@ def test_a_crash_at_any_durable_step_of_an_install_changes_nothing(
         assert judge(wh.recorded(recording)).level == "complete"
         assert algorithm == "strobe" or changes(wh, "forced") == changes(wh, "plain")
         assert [v.equal for v in wh.verify(["forced"])] == [True]
+
+
+def test_a_recording_goes_on_over_a_publication_that_failed_for_a_moment(
+    sources: dict[str, LiveDatabase],
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = write_project(tmp_path / "project", sources, {"swept": by("sweep", "swept", KEYED)})
+    publish, calls = Views.publish, count(1)
+
+    def fails_once(views: Views, published: list[Published]) -> None:
+        if next(calls) == 2:
+            raise StorageUnavailable("the disk is full")
+        publish(views, published)
+
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        changed(sources)
+        recording = wh.recording("swept")
+        monkeypatch.setattr(Views, "publish", fails_once)
+        with Running(wh, recordings=[recording]) as running:
+            running.until(lambda status: published(status) and status.cn == 5)
+        history = wh.recorded(recording)
+        assert (len(history.transactions), len(history.states)) == (5, 6)
+        assert judge(history).level == "complete"
 
 
 def test_the_command_line_wins_is_refused_as_a_whole_and_leaves_no_trace_in_complete_views(

@@ -142,7 +142,7 @@ def test_a_column_added_at_the_source_is_null_in_older_rows(
     found = log.rows(LINES.name).sort_by("_seq")
     assert [v is None for v in found.column("c2").to_pylist()] == [True, False, True]
     assert log.table(LINES.name).version() == 3
-    assert log.schema(LINES.name).names == ["c0", "c1", "_seq", "_count", "_tx", "c2"]
+    assert log.table(LINES.name).schema().names == ["c0", "c1", "_seq", "_count", "_tx", "c2"]
 
 
 def test_relations_of_any_name_have_tables_of_their_own(log: UpdateLog) -> None:

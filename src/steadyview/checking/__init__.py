@@ -10,7 +10,7 @@ Law: a verdict is never wrong. Where a search is cut off, the verdict is `unknow
 from steadyview.checking.finding import FAILS, HOLDS, UNKNOWN
 from steadyview.checking.history import History, Relation, Transaction
 from steadyview.checking.judge import judge
-from steadyview.checking.verdict import LEVELS, Verdict
+from steadyview.checking.verdict import LEVELS, Verdict, level_above
 
 __all__ = [
     "FAILS",
@@ -22,4 +22,5 @@ __all__ = [
     "Transaction",
     "Verdict",
     "judge",
+    "level_above",
 ]

@@ -17,8 +17,10 @@ _DEEPEST = 100
 """Far less than what the reader gives up at, far more than a history needs."""
 
 
-def first_fault(text: str) -> json.JSONDecodeError:
+def first_fault(text: str, *, too_deep: bool = False) -> json.JSONDecodeError:
     """What is wrong with a text that the reader refused so, and where.
+
+    `too_deep`: the reader gave up on its depth.
 
     >>> str(first_fault('{"a": 1, "a": 2}'))
     'the key "a" is given twice in one object: line 1 column 10 (char 9)'
@@ -29,7 +31,7 @@ def first_fault(text: str) -> json.JSONDecodeError:
         word, at = found.group(), found.start()
         if word in "[{":
             keys.append(set())
-            if len(keys) > _DEEPEST:
+            if too_deep and len(keys) > _DEEPEST:
                 return json.JSONDecodeError("nested too deeply", text, at)
         elif word in "]}":
             keys.pop()

@@ -110,7 +110,9 @@ def _loaded(text: str) -> Any:
         return json.loads(text, parse_float=Decimal, parse_constant=int, object_pairs_hook=_once)
     except json.JSONDecodeError:
         raise
-    except (ValueError, ArithmeticError, RecursionError):
+    except RecursionError:
+        raise first_fault(text, too_deep=True) from None
+    except (ValueError, ArithmeticError):
         raise first_fault(text) from None
 
 

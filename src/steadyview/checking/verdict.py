@@ -25,6 +25,15 @@ from steadyview.checking.sentences import sentence
 LEVELS: Final = ("none", "convergent", "weak", "strong", "complete")
 
 
+def level_above(level: str) -> str | None:
+    """The next one; None above the highest.
+
+    >>> level_above("weak"), level_above("complete")
+    ('strong', None)
+    """
+    return LEVELS[LEVELS.index(level) + 1] if level != LEVELS[-1] else None
+
+
 class Verdict:
     """The judgement of one history. The witness is put together when it is asked for."""
 
@@ -51,12 +60,12 @@ class Verdict:
     @cached_property
     def breaks(self) -> Break | None:
         """Why the next level does not hold; None if there is no higher one."""
-        above = LEVELS[LEVELS.index(self.level) + 1 :]
-        if not above:
+        above = level_above(self.level)
+        if above is None:
             return None
-        if self.holds(above[0]) == UNKNOWN:
-            return Break(above[0], UNKNOWN)
-        return broken(self._case, above[0], self._findings)
+        if self.holds(above) == UNKNOWN:
+            return Break(above, UNKNOWN)
+        return broken(self._case, above, self._findings)
 
     @cached_property
     def witness(self) -> Mapping[str, Any]:

@@ -150,9 +150,14 @@ class ForcedView:
             added = self._store.append_rows(pa.concat_tables(tables), cn)
             version = added.version
             self.changes += added.rows
+            self._record_durable()
         _stand_at(self._parts, self._plan, cn, version)
+        self._record_durable()
+
+    def _record_durable(self) -> None:
+        """All installs but those that wait will be there, whatever happens now."""
         if self._recording is not None:
-            self._recording.published(len(self._pending))
+            self._recording.durable(len(self._pending))
 
     def _net(self, handles: Sequence[Handle]) -> Handle:
         return self._algebra.materialized(self._algebra.add(handles))

@@ -42,6 +42,11 @@ class Housekeeping:
         for row in self._parts.catalog.views.all():
             if row.cn is not None:
                 self._tidy_view(row, cutoff)
+        self.logs()
+
+    def logs(self) -> None:
+        """Tidy up the update log alone."""
+        cutoff = self._cutoff()
         for source in self._parts.catalog.sources.states():
             self._tidy_log(source.name, cutoff)
 

@@ -58,6 +58,7 @@ class Recording:
         """The view stands at cn; what an algorithm before did beyond that is forgotten."""
         self.start = cn if self.start is None else self.start
         del self.installs[self._kept :]
+        self._whole = self._whole or self._kept < TRANSACTIONS
 
     def installed(self, change: pa.Table) -> None:
         """The view's algorithm changed it. Too many are told at the end: the run goes on."""
@@ -66,13 +67,13 @@ class Recording:
         else:
             self._whole = False
 
-    def published(self, waiting: int) -> None:
+    def durable(self, waiting: int) -> None:
         """The installs so far are durable, but for the last ones, so many, that wait."""
         self._kept = len(self.installs) - waiting
 
     @property
     def states(self) -> Sequence[pa.Table]:
-        """The installs up to the last published state; ConfigError if some are missing."""
+        """The installs that became durable; ConfigError if some are missing."""
         if not self._whole:
             raise _too_large(self.view, f"more than {TRANSACTIONS} states")
         return self.installs[: self._kept]

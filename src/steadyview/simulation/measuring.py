@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
-from steadyview.checking import FAILS, LEVELS, UNKNOWN, judge
+from steadyview.checking import FAILS, LEVELS, UNKNOWN, judge, level_above
 from steadyview.maintenance.algorithms import Kind, kind_of
 from steadyview.simulation.seeds import simulated
 from steadyview.simulation.worlds import Sizes
@@ -29,7 +29,7 @@ class Measured:
     """What was seen over some seeds. `violations` are (seed, level), in order of seeds.
 
     `levels`: how many histories reached each, and no more; with the `unknown` ones they are all.
-    `first`: for every level seen, the first seed that reached no more.
+    `first`: for every level seen, the first seed that surely reached no more.
     """
 
     algorithm: str
@@ -174,7 +174,9 @@ def measured_stretch(stretch: Stretch) -> Measured:
             unknown += 1
         else:
             levels[level] += 1
-            first.setdefault(level, seed)
+            above = level_above(level)
+            if above is None or verdict.holds(above) == FAILS:
+                first.setdefault(level, seed)
             violations += [(seed, level)] if kept == FAILS else []
         trace = run.trace
         if trace.crashes:

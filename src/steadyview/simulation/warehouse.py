@@ -1,7 +1,8 @@
 """The warehouse process: an algorithm, the view, and what survives when the process dies.
 
 Durable, by the rule of a live run: every update that arrived, in order; and the view's rows as of
-the last install that was `whole`, or as of the last moment when nothing was open. Lost: the
+the last install that was `whole`, or as of the last moment when nothing was open (live, and no
+message waited: there a restart may have to begin earlier, never later). Lost: the
 algorithm's memory, open queries, answers under way, and the installs since, which live nobody could
 read yet. After a restart a new object is made for the durable rows, and the updates which they do
 not reflect are delivered again in the old order. `Install.upto` says which they reflect.

@@ -57,10 +57,6 @@ class UpdateLog:
         """The relation's Delta table."""
         return table_of(self.root, relation)
 
-    def schema(self, relation: RelationName) -> pa.Schema:
-        """The table's columns: `c0..`, `_seq`, `_count`, `_tx`, in table order."""
-        return self.table(relation).schema()
-
     def entries(
         self, relation: RelationName, seq_from: int = 1, seq_to: int = _FOREVER
     ) -> list[FileEntry]:
@@ -138,7 +134,7 @@ def _count(table: Table, files: list[str], first: int, wanted: np.ndarray) -> in
     """The rows of wanted transactions, batch by batch: a file may be as large as it likes."""
     within = (pc.field(SEQ) >= first) & (pc.field(SEQ) < first + len(wanted))
     with told(table.path):
-        dataset = ds.dataset(files, schema=table.schema(), format="parquet")
+        dataset = ds.dataset(files, schema=_STORED, format="parquet")
         batches = dataset.to_batches(columns=[SEQ], filter=within)
         return sum(int(wanted[b.column(0).to_numpy() - first].sum()) for b in batches)
 

@@ -66,7 +66,8 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "ALGORITHM_KEYS",
         "the algorithm needs a key of every relation among the view's columns",
-        "select every table's primary key, or force an algorithm without keys, such as 'sweep'",
+        "select every table's primary key (declared NOT NULL in SQLite, not deferrable in"
+        " PostgreSQL), or force an algorithm without keys, such as 'sweep'",
     ),
     Reason(
         "ALGORITHM_AGGREGATES",
