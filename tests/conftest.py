@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,15 +33,32 @@ SPARK = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+WITH_SPARK = ("tests/cli/test_commands.py", "tests/crash/", "tests/engine/", "tests/system/")
+"""Where the tests with Spark are."""
+
+
+class Scheduling(LoadScopeScheduling):
     """One worker has all the tests with Spark, and with them the run's only Spark application.
 
     The other tests go to whoever is free, those of a file together: they share servers.
     """
-    for item in items:
-        with_spark = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if with_spark else str(item.path)))
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "with Spark" if nodeid.startswith(WITH_SPARK) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    astray = [
+        item.nodeid
+        for item in items
+        if "spark" in getattr(item, "fixturenames", ()) and not item.nodeid.startswith(WITH_SPARK)
+    ]
+    if astray:
+        raise pytest.UsageError(f"a test with Spark that is not in {WITH_SPARK}: {astray[0]}")
 
 
 @pytest.fixture(scope="session", autouse=True)
