@@ -38,19 +38,26 @@ def one_spark(folder: Path) -> Iterator[SparkSession]:
     folder.mkdir(exist_ok=True)
     address = folder / "gateway.json"
     with (folder / "users").open("w") as users:
-        fcntl.flock(users, fcntl.LOCK_EX)
-        ours = not address.exists()
-        session = _started(folder) if ours else attached(json.loads(address.read_text()))
-        if ours:
+        with _alone(folder):
+            ours = not address.exists()
+            session = _started(folder) if ours else attached(json.loads(address.read_text()))
             address.write_text(json.dumps(gateway(session)))
-        fcntl.flock(users, fcntl.LOCK_SH)
+            fcntl.flock(users, fcntl.LOCK_SH)
         yield session
         if ours:
-            # waits for those who use it still
-            fcntl.flock(users, fcntl.LOCK_EX)
-            address.unlink()
-            session.stop()
+            with _alone(folder):
+                # waits for those who use it still
+                fcntl.flock(users, fcntl.LOCK_EX)
+                address.unlink()
+                session.stop()
         SparkContext._active_spark_context = None
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    with (folder / "starting").open("w") as starting:
+        fcntl.flock(starting, fcntl.LOCK_EX)
+        yield
 
 
 def _started(folder: Path) -> SparkSession:
