@@ -24,8 +24,9 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
-    # most statements run once or twice: the second compiler would never earn its time back
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # most statements run once or twice: the second compiler would never earn its time back (and
+    # without it Java takes less room for compiled code than Spark needs)
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
