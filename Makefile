@@ -19,7 +19,7 @@ demo: .venv/.installed-demo ## A small shop on PostgreSQL and SQLite, kept in th
 	@$(PY) -m examples.demo
 
 test: .venv/.installed-dev ## All tests (real servers, real Spark)
-	@$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations=15 $(ARGS)
+	@$(PY) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 $(ARGS)
 
 lint: .venv/.installed-dev ## ruff, mypy --strict on the pure rooms, import-linter for the staircase of rooms
 	@.venv/bin/ruff check .

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +19,47 @@ settings.register_profile(
     "steadyview", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steadyview")
+
+SPARK = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    # most statements run once or twice: the second compiler would never earn its time back (and
+    # without it Java takes less room for compiled code than Spark needs)
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+WITH_SPARK = ("tests/cli/test_commands.py", "tests/crash/", "tests/engine/", "tests/system/")
+"""Where the tests with Spark are."""
+
+
+class Scheduling(LoadScopeScheduling):
+    """One worker has all the tests with Spark, and with them the run's only Spark application.
+
+    The other tests go to whoever is free, those of a file together: they share servers.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "with Spark" if nodeid.startswith(WITH_SPARK) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    astray = [
+        item.nodeid
+        for item in items
+        if "spark" in getattr(item, "fixturenames", ()) and not item.nodeid.startswith(WITH_SPARK)
+    ]
+    if astray:
+        raise pytest.UsageError(f"a test with Spark that is not in {WITH_SPARK}: {astray[0]}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,9 +73,12 @@ def _no_other_spark() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The test run's only Spark application; hand it to `steadyview.open(folder, spark=spark)`."""
-    from tests.one_spark import one_spark
+    from pyspark.sql import SparkSession
 
-    folder = tmp_path_factory.getbasetemp()
-    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    with one_spark(shared / "spark") as session:
-        yield session
+    folder: Path = tmp_path_factory.mktemp("spark")
+    builder = SparkSession.builder.appName("steadyview tests")
+    for key, value in {**SPARK, "spark.sql.warehouse.dir": folder.as_uri()}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()

@@ -21,14 +21,28 @@ from steadyview.crash_points import VARIABLE
 from steadyview.delta import compaction
 from steadyview.errors import SteadyviewError
 from steadyview.runtime import housekeeping
-from tests.one_spark import attached
+
+
+def attached() -> Any:
+    """A session in the Spark application that runs already, None if there is none."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return None
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    gateway = launch_gateway()
+    running = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+    java = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(running)
+    conf = SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
+    return SparkSession(SparkContext(conf=conf, gateway=gateway, jsc=java))
 
 
 class Keeper:
     """One open warehouse; a method per command."""
 
     def __init__(self, folder: str) -> None:
-        self._warehouse = steadyview.open(folder, spark=_spark())
+        self._warehouse = steadyview.open(folder, spark=attached())
 
     def once(self, crash_at: str | None = None) -> dict[str, Any]:
         os.environ[VARIABLE] = crash_at or ""
@@ -56,12 +70,6 @@ class Keeper:
 
     def status(self) -> dict[str, Any]:
         return self._warehouse.status().to_dict()
-
-
-def _spark() -> Any:
-    """A session in the Spark of the test run, None if there is none."""
-    names = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
-    return attached({n: os.environ[n] for n in names}) if names[0] in os.environ else None
 
 
 def main() -> None:

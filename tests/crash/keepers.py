@@ -11,8 +11,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
-from tests.one_spark import gateway
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -40,11 +38,7 @@ class Keeper:
             stderr=errors,
             text=True,
             cwd=ROOT,
-            env={
-                **os.environ,
-                **(gateway(spark) if spark else {}),
-                "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
-            },
+            env={**os.environ, **_gateway(spark), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
             process_group=0,
         )
 
@@ -80,6 +74,13 @@ class Keeper:
     def end(self) -> None:
         """Wait until it has ended: it does so when there is nothing more to read."""
         self.process.communicate()
+
+
+def _gateway(spark: Any) -> dict[str, str]:
+    if spark is None:
+        return {}
+    found = spark.sparkContext._gateway.gateway_parameters
+    return {"PYSPARK_GATEWAY_PORT": str(found.port), "PYSPARK_GATEWAY_SECRET": found.auth_token}
 
 
 def _decimal(found: dict[str, Any]) -> Any:
