@@ -48,8 +48,8 @@ def _wishes(stop: threading.Event) -> Iterator[None]:
     def wish(_signal: int, _frame: FrameType | None) -> None:
         if stop.is_set():
             os._exit(ExitCode.INTERRUPTED)
-        stop.set()
         note("stopping after this batch (again: at once)")
+        stop.set()
 
     before = {number: signal.signal(number, wish) for number in _SIGNALS}
     try:
