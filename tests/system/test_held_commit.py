@@ -32,7 +32,7 @@ VIEWS = {
 
 
 class HeldDatabase:
-    """A server whose commits with synchronous_commit = on wait for ever; all others do not."""
+    """A server whose commits with synchronous_commit = on wait until let go; all others do not."""
 
     def __init__(self, server: EmbeddedPostgres, folder: Path) -> None:
         url = server.create_database("held")
@@ -41,16 +41,9 @@ class HeldDatabase:
         self.database.create("r", "x bigint, y bigint")
         self.database.create("s", "x bigint, y bigint")
         self.writer = self.database.writer()
-        self.writer.execute("ALTER DATABASE held SET synchronous_commit = 'local'")
-        self.writer.execute("SET synchronous_commit = 'local'")
         self.writer.execute("INSERT INTO r VALUES (1, 10), (2, 11)")
         self.writer.execute("INSERT INTO s VALUES (1, 20), (2, 20), (2, 20)")
         self.project = write_project(folder / "project", {"pg": self.database}, VIEWS)
-
-    def want_a_standby(self, name: str) -> None:
-        """From now on synchronous commits wait for this standby; "" lets them go."""
-        self.writer.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
-        self.writer.execute("SELECT pg_reload_conf()")
 
     def commit_held(self, statement: str) -> threading.Thread:
         """Commit in a thread of its own, which ends only when the standby is no longer wanted."""
@@ -67,7 +60,8 @@ class HeldDatabase:
         """Return when the held commits have ended; a reload that came too early is repeated."""
         for thread in threads:
             for _ in range(120):
-                self.want_a_standby("")
+                self.writer.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+                self.writer.execute("SELECT pg_reload_conf()")
                 thread.join(1)
                 if not thread.is_alive():
                     break
@@ -77,7 +71,8 @@ class HeldDatabase:
     def _wait_until_held(self, pid: int) -> None:
         pause = threading.Event()
         sql = "SELECT wait_event FROM pg_stat_activity WHERE pid = ?"
-        while self.writer.execute(sql, pid) != [("SyncRep",)]:
+        while (waits := self.writer.execute(sql, pid)) != [("SyncRep",)]:
+            assert waits, "the commit was not held"
             pause.wait(0.01)
 
     def rows(self, sql: str) -> Bag[tuple[object, ...]]:
@@ -92,7 +87,9 @@ def _commit(connection: psycopg.Connection) -> None:
 @pytest.fixture
 def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeldDatabase]:
     folder = tmp_path_factory.mktemp("held")
-    with embedded_postgres(folder / "data") as server:
+    # in force from the start: a reload reaches a commit some time later
+    waiting = {"synchronous_standby_names": "nobody", "synchronous_commit": "local"}
+    with embedded_postgres(folder / "data", **waiting) as server:
         made = HeldDatabase(server, folder)
         yield made
         made.database.close()
@@ -102,7 +99,6 @@ def maintain_while_held(wh: Warehouse, held: HeldDatabase) -> dict[str, list[Bag
     """Three batches with T1 and T3 hidden in them; what the views show at every cn."""
     wh.run_once()
     with capturing(wh) as admit:
-        held.want_a_standby("nobody")
         first = held.commit_held("INSERT INTO s VALUES (1, 21), (1, 21)")
         assert admit("pg") == 1
         held.writer.execute("UPDATE r SET y = 12 WHERE x = 1")
@@ -154,7 +150,6 @@ def test_the_views_are_wrong_if_a_captured_commit_is_taken_for_visible(
     monkeypatch.setattr(moment, "_shown", everything)
     with steadyview.open(held.project, spark=spark) as wh:
         wh.run_once()
-        held.want_a_standby("nobody")
         thread = held.commit_held("INSERT INTO s VALUES (1, 21), (1, 21)")
         wh.run_once()
         held.writer.execute("INSERT INTO r VALUES (1, 13)")

@@ -21,6 +21,9 @@ from steadyview.cli.tables import note
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+_LOOK_UP = 0.2
+"""Seconds. Python looks for signals between two waits, and one may come just as a wait begins."""
+
 
 def run_until_signalled(work: Callable[[threading.Event], None]) -> None:
     """Call `work` with an event that the first signal sets; return or raise what it does."""
@@ -29,7 +32,9 @@ def run_until_signalled(work: Callable[[threading.Event], None]) -> None:
     worker = threading.Thread(target=_carry_out, args=(work, stop, outcome), daemon=True)
     with _wishes(stop):
         worker.start()
-        outcome.result()
+        while worker.is_alive():
+            worker.join(_LOOK_UP)
+    outcome.result()
 
 
 def _carry_out(
