@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,9 @@ SPARK = {
     "spark.driver.memory": "2g",
     # most statements run once or twice: the second compiler would never earn its time back (and
     # without it Java takes less room for compiled code than Spark needs)
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+    ),
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
@@ -41,7 +45,8 @@ WITH_SPARK = ("tests/cli/test_commands.py", "tests/crash/", "tests/engine/", "te
 class Scheduling(LoadScopeScheduling):
     """One worker has all the tests with Spark, and with them the run's only Spark application.
 
-    The other tests go to whoever is free, those of a file together: they share servers.
+    They take longest, so they come first and the others give way to them. The others go to whoever
+    is free, those of a file together: they share servers.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -60,6 +65,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ]
     if astray:
         raise pytest.UsageError(f"a test with Spark that is not in {WITH_SPARK}: {astray[0]}")
+    items.sort(key=lambda item: not item.nodeid.startswith(WITH_SPARK))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ and not item.nodeid.startswith(WITH_SPARK):
+        _give_way()
+
+
+@cache
+def _give_way() -> None:
+    os.nice(10)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -29,7 +29,7 @@ _RUN = "SELECT cn_from, source, seq_from, seq_to, time_from FROM runs"
 
 
 class Commits:
-    """The commit table and the flushes behind it."""
+    """The commit table."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -63,7 +63,7 @@ class Commits:
         if flush.seq_to < flush.seq_from:
             return None
         run = Run(cn + 1, flush.source, flush.seq_from, flush.seq_to, now)
-        _insert(connection, flush, run)
+        _insert(connection, run)
         return run
 
     def last_cn(self) -> int:
@@ -154,10 +154,6 @@ class Commits:
                 f" AND cn_from NOT IN ({keep})",
                 (oldest, oldest),
             )
-            connection.execute(
-                "DELETE FROM flushes WHERE seq_to < (SELECT min(seq_from) FROM runs"
-                " WHERE runs.source = flushes.source)"
-            )
 
     def _run_at(self, cn: int) -> Run:
         run = self._run(f"{_RUN} WHERE cn_from <= ? ORDER BY cn_from DESC LIMIT 1", cn)
@@ -194,14 +190,10 @@ def _check_dense(flush: Flush, last_seq: int) -> None:
         )
 
 
-def _insert(connection: sqlite3.Connection, flush: Flush, run: Run) -> None:
+def _insert(connection: sqlite3.Connection, run: Run) -> None:
     connection.execute(
         "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
         (run.cn_from, run.source, run.seq_from, run.seq_to, run.time_from),
-    )
-    connection.execute(
-        "INSERT INTO flushes VALUES (?, ?, ?, ?, ?, ?)",
-        (flush.source, flush.number, flush.seq_from, flush.seq_to, flush.position, run.time_from),
     )
     last_time = run.time_from + run.seq_to - run.seq_from
     connection.execute("UPDATE warehouse SET last_cn = ?, last_time = ?", (run.cn_to, last_time))

@@ -50,16 +50,6 @@ STATEMENTS = (
         reason TEXT NOT NULL,
         PRIMARY KEY (source, path, name)
     ) STRICT""",
-    """CREATE TABLE flushes (
-        source TEXT NOT NULL REFERENCES sources (name) ON DELETE CASCADE,
-        flush INTEGER NOT NULL,
-        seq_from INTEGER NOT NULL,
-        seq_to INTEGER NOT NULL,
-        position TEXT NOT NULL,
-        time INTEGER NOT NULL,
-        PRIMARY KEY (source, flush)
-    ) STRICT""",
-    "CREATE UNIQUE INDEX flushes_by_seq ON flushes (source, seq_from)",
     """CREATE TABLE runs (
         cn_from INTEGER PRIMARY KEY,
         source TEXT NOT NULL,
