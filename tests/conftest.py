@@ -35,6 +35,7 @@ SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.cache.maxEntries": "5000",
 }
 
 

@@ -1,20 +1,15 @@
-"""Killed at any moment, with or without its Spark, a process leaves nothing but its work undone."""
+"""Killed at any moment, a process leaves nothing but its work undone."""
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import threading
 
-import psutil
 import pytest
 
 from tests.crash.checks import check_all
-from tests.crash.keepers import Keeper, Killed
+from tests.crash.keepers import Keeper
 from tests.crash.shop import new_shop
-
-PATIENCE = 120.0
 
 
 @pytest.fixture
@@ -61,21 +56,3 @@ def test_killed_at_a_random_moment_nothing_is_lost_and_nothing_is_twice(shop, sp
     keeper.ask("once")
     check_all(shop, keeper)
     keeper.end()
-
-
-def test_a_killed_driver_takes_its_java_with_it_and_the_next_one_goes_on(shop, spark):
-    keeper = Keeper(shop.folder)
-    keeper.ask("once")
-    started = psutil.Process(keeper.process.pid).children(recursive=True)
-    assert any("java" in process.name() for process in started)
-    shop.sell()
-    keeper.tell("once")
-    os.kill(keeper.process.pid, signal.SIGKILL)
-    with pytest.raises(Killed):
-        keeper.answer()
-    _, alive = psutil.wait_procs(started, PATIENCE)
-    assert not alive
-    after = Keeper(shop.folder, spark)
-    after.ask("once")
-    check_all(shop, after)
-    after.end()

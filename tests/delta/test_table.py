@@ -110,6 +110,9 @@ def test_ranges_survive_checkpoints_and_wide_tables(table: Table) -> None:
     assert last["version"] >= 24 - 10
     assert sorted(f.ranges["_seq"] for f in table.files()) == [(v, v + 3) for v in range(1, 25)]
     assert len([f for f in table.files() if f.may_hold("_seq", 10, 10)]) == 4
+    assert len([f for f in table.files() if f.holds_only("_seq", 10, 14)]) == 2
+    assert not any(f.holds_only("_seq", 10, 12) for f in table.files())
+    assert not any(f.holds_only("_id", 0, 100) for f in table.files())
 
 
 def test_a_checkpoint_keeps_which_writes_are_done(table: Table) -> None:

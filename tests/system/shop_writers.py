@@ -39,6 +39,10 @@ class RolledBack(Exception):
     """A writer thought better of it."""
 
 
+PAUSE = 0.2
+"""Seconds between two transactions of a writer, at most."""
+
+
 class Shop:
     """The databases with their first rows."""
 
@@ -111,7 +115,7 @@ class Writers:
     def _write(self, source: str, writer: Writer, seed: int) -> None:
         luck = random.Random(seed)
         try:
-            while not self._stop.wait(luck.random() * 0.03):
+            while not self._stop.wait(luck.random() * PAUSE):
                 self._transaction(source, writer, luck)
         except BaseException as error:  # noqa: BLE001 - a thread must not die silently
             self._errors.append(error)

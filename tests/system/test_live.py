@@ -24,9 +24,9 @@ from tests.system.databases import write_project, write_view
 from tests.system.maintained import read
 from tests.system.shop_writers import VIEWS, Shop, Writers
 
-SECONDS = 8.0
+SECONDS = 5.0
 PAST = 20
-MOMENTS = 4
+MOMENTS = 3
 ADDED = "SELECT region, COUNT(*) AS n FROM crm.customers GROUP BY region"
 # the two joins over four relations ask the same: 2 (n - 1); the self-join asks for itself
 LOOKUPS = 2 * 3 + 2 * 1

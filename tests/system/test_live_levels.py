@@ -11,7 +11,7 @@ from examples.live_levels import Databases, Seen, caught, levels
 from steadyview.maintenance.algorithms import KINDS
 from tests.servers import shared_postgres
 
-TRANSACTIONS = 8
+TRANSACTIONS = 5
 ALGORITHMS = [*KINDS, "c-t-strobe:3", "nested-sweep:2"]
 
 

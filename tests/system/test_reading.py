@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -274,41 +271,3 @@ def test_a_users_own_session_stays_untouched(
 
 def _settings(session: SparkSession) -> dict[str, str]:
     return {row.key: row.value for row in session.sql("SET").collect()}
-
-
-DELTA_SPARK = """
-import sys
-from delta import configure_spark_with_delta_pip
-from pyspark.sql import SparkSession
-builder = (SparkSession.builder.master("local[1]")
-    .config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.driver.host", "127.0.0.1").config("spark.sql.session.timeZone", "UTC")
-    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"))
-spark = configure_spark_with_delta_pip(builder).getOrCreate()
-for row in spark.read.format("delta").load(sys.argv[1]).select("town", "n", "total").collect():
-    print("row", tuple(row))
-"""
-
-
-@pytest.mark.slow
-def test_a_base_can_be_read_by_deltas_own_spark_reader(wh: Warehouse) -> None:
-    path = stored(wh, "by_town").base.path
-    unreachable = "Delta's jars cannot be had here (no Maven repository within reach)"
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", DELTA_SPARK, str(path)],
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-            env={k: v for k, v in os.environ.items() if k != "PYSPARK_GATEWAY_PORT"},
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip(unreachable)
-    if done.returncode and ("ivy" in done.stderr.lower() or "resolve" in done.stderr.lower()):
-        pytest.skip(unreachable)
-    assert done.returncode == 0, done.stderr
-    found = sorted(line for line in done.stdout.splitlines() if line.startswith("row "))
-    expected = [row for row, _ in read(wh, "by_town").map(lambda r: r[:3])]
-    assert found == sorted(f"row {row!r}" for row in expected)

@@ -64,6 +64,11 @@ class FileEntry:
         smallest, largest = self.ranges[column]
         return smallest <= high and largest >= low
 
+    def holds_only(self, column: str, low: int, high: int) -> bool:
+        """Whether every row is known to have `column` within [low, high]."""
+        smallest, largest = self.ranges.get(column, (low - 1, high + 1))
+        return low <= smallest and largest <= high
+
 
 def check_addable(root: Path, file: AddedFile) -> None:
     """Refuse a file that is not there, is not the one described, or has an unsafe name."""

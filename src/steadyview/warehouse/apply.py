@@ -65,7 +65,9 @@ class Applier:
             return base
         files = self._store.base.files(base.version)
         wanted, found = _buckets_for(files), _buckets_of(files)
-        touched = self._touched(base.cn, cn, delta_version, wanted) if found == wanted else None
+        touched = None
+        if found == wanted > 1:
+            touched = self._touched(base.cn, cn, delta_version, wanted)
         old = [f for f in files if touched is None or _bucket(f) in touched]
         paths = [f.path for f in old]
         states = States(self._spark, self._store)
