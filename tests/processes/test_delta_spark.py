@@ -1,4 +1,4 @@
-"""A user's own session with Delta's connector: views are kept in it, and Delta reads their bases."""
+"""A session with Delta's own connector: views are kept in it, and Delta reads their bases."""
 
 from __future__ import annotations
 
