@@ -1,6 +1,6 @@
 """Every algorithm on live databases under concurrent writers, and the level that its states reach.
 
-    make live-levels            or: python -m examples.live_levels [--transactions 80]
+    make live-levels            or: python -m examples.live_levels [--transactions 30]
 
 Three small databases (two of PostgreSQL, one SQLite file), each changed by writers of its own while
 a view over them is kept: by each algorithm in turn, over fresh databases. What the view showed is
@@ -26,6 +26,7 @@ from random import Random
 from typing import Any
 
 import psycopg
+from pyspark.sql import SparkSession
 
 import steadyview
 from examples.embedded_postgres import EmbeddedPostgres, embedded_postgres
@@ -277,7 +278,7 @@ def levels(
     folder: Path,
     algorithms: Sequence[str],
     transactions: int,
-    spark: Any = None,
+    spark: SparkSession,
     seed: int = 1,
 ) -> list[Seen]:
     """Keep a view by each of the algorithms, all at once, while writers write; judge them."""
@@ -335,7 +336,7 @@ def caught(attempt: Callable[[int], Seen]) -> Seen:
 def main() -> None:
     """Run every algorithm in turn, write the report, say how it went."""
     parser = argparse.ArgumentParser(prog="make live-levels", description=__doc__.splitlines()[0])
-    parser.add_argument("--transactions", type=int, default=80, help="for each algorithm")
+    parser.add_argument("--transactions", type=int, default=30, help="for each algorithm")
     parser.add_argument("--only", action="append", metavar="ALGORITHM", help="leave others out")
     parser.add_argument("--report", type=Path, default=REPORT)
     arguments = parser.parse_args()
@@ -343,9 +344,10 @@ def main() -> None:
         folder = Path(tempfile.mkdtemp(prefix="steadyview-levels-"))
         running.callback(shutil.rmtree, folder, ignore_errors=True)
         server = running.enter_context(embedded_postgres(folder / "postgres"))
+        spark = running.enter_context(_spark())
         found = []
         for algorithm in arguments.only or ALGORITHMS:
-            found.append(_in_turn(server, folder, algorithm, arguments.transactions))
+            found.append(_in_turn(server, folder, algorithm, arguments.transactions, spark))
             print(_line(found[-1]), flush=True)
     arguments.report.parent.mkdir(parents=True, exist_ok=True)
     arguments.report.write_text(report(found, arguments.transactions))
@@ -353,13 +355,23 @@ def main() -> None:
     sys.exit(0 if all(seen.as_promised for seen in found) else 1)
 
 
-def _in_turn(server: EmbeddedPostgres, folder: Path, algorithm: str, transactions: int) -> Seen:
+def _spark() -> SparkSession:
+    """One Spark for all: the first algorithms would pay for its start."""
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    spark = SparkSession.builder.master("local[*]").config(map=quiet).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _in_turn(
+    server: EmbeddedPostgres, folder: Path, algorithm: str, transactions: int, spark: SparkSession
+) -> Seen:
     def attempt(number: int) -> Seen:
         name = f"{algorithm.replace('-', '_').replace(':', '_')}_{number}"
         place = folder / name
         place.mkdir()
         databases = Databases(server, place, name)
-        (seen,) = levels(databases, place / "project", [algorithm], transactions, seed=number)
+        (seen,) = levels(databases, place / "project", [algorithm], transactions, spark, number)
         return seen
 
     return caught(attempt) if algorithm == "conventional" else attempt(0)

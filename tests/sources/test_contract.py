@@ -149,7 +149,6 @@ def test_a_source_set_up_anew_does_not_continue_an_old_position(items: Watch) ->
     writer.execute("INSERT INTO items VALUES (1, 'a', 1)")
     position = items.take_transaction().position
     items.monitor.close()
-    items.world.wait_until_unread()
     items.source.remove()
     writer.execute("INSERT INTO items VALUES (2, 'unseen', 1)")
     items.source.prepare(items.relations)
@@ -308,7 +307,6 @@ def test_prepare_does_nothing_twice_and_remove_leaves_nothing(items: Watch) -> N
     assert items.source.prepare(items.relations) == []
     assert items.world.traces()
     items.monitor.close()
-    items.world.wait_until_unread()
     assert items.source.remove()
     assert items.world.traces() == []
     assert items.source.remove() == []

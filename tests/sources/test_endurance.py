@@ -63,7 +63,6 @@ def test_a_killed_reader_resumes_with_nothing_lost_and_nothing_twice(world: Worl
     position, seq = str(watch.start), 1
     try:
         for _ in range(3):
-            world.wait_until_unread()
             process, log = started(watch, position, seq, "log")
             for _ in range(dice.randint(3, 12)):
                 assert process.stdout is not None
@@ -160,7 +159,6 @@ def test_a_transaction_of_a_million_rows_passes_within_600_mb(world: World) -> N
         "INSERT INTO items WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
         " WHERE i < 1000000) SELECT i, 'name ' || i, i FROM n"
     )
-    world.wait_until_unread()
     process, _ = started(watch, str(watch.start), 1, "measure")
     out, err = process.communicate()
     assert process.returncode == 0, err

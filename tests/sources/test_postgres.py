@@ -22,6 +22,7 @@ from examples.embedded_postgres import embedded_postgres
 from steadyview.changes import arrow_type
 from steadyview.errors import ChangesLost, ColumnLost, SourceRefused, SourceUnavailable
 from steadyview.sources import Read, Source, open_source
+from steadyview.sources.postgres import slot
 from steadyview.sources.postgres.connection import Address
 from steadyview.sources.postgres.position import Lsn
 from steadyview.sources.postgres.snapshot import Visible
@@ -601,7 +602,10 @@ def test_a_missing_slot_is_a_definite_error(postgres: PostgresWorld) -> None:
         watch.source.monitor(watch.relations, watch.start, 1)
 
 
-def test_a_slot_that_somebody_reads_is_unavailable(postgres: PostgresWorld) -> None:
+def test_a_slot_that_somebody_reads_is_unavailable(
+    postgres: PostgresWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "NOTICED", 0.1)
     postgres.table("t", "id integer")
     watch = postgres.watch("t")
     with pytest.raises(SourceUnavailable, match="being read"):

@@ -81,10 +81,6 @@ class World(ABC):
     def traces(self) -> list[str]:
         """Everything of steadyview that stands at the database."""
 
-    @abstractmethod
-    def wait_until_unread(self) -> None:
-        """Return when the database has noticed that the last monitor was closed."""
-
     def writer(self) -> Writer:
         self._writers.append(self._connect())
         return self._writers[-1]
@@ -104,7 +100,6 @@ class World(ABC):
     def reopen(self, watch: Watch, position: StreamPosition, next_seq: int) -> None:
         """Close the watch's monitor and give it a new one, which starts elsewhere."""
         watch.monitor.close()
-        self.wait_until_unread()
         watch.start, watch.chunks = position, []
         watch.monitor = self.monitor(watch, position, next_seq)
 
@@ -178,9 +173,6 @@ class SqliteWorld(World):
 
     def table(self, name: str, columns: str) -> None:
         self.writer().execute(f"CREATE TABLE {name} ({columns})")
-
-    def wait_until_unread(self) -> None:
-        return
 
     def traces(self) -> list[str]:
         found = self.writer().execute(

@@ -22,15 +22,17 @@ _BUCKET_BYTES = 64 * 1024 * 1024
 _BUCKET = re.compile(r"_bucket=(\d+)-(\d+)/")
 RESIDUAL_SHARE = 0.1
 RESIDUAL_FILES = 50
+RESIDUAL_ROWS = 20_000
+"""Up to so many rows a residual costs a reader nothing to speak of, however small the base is."""
 
 
 def due(store: ViewStore, row: ViewRow) -> bool:
-    """Whether the residual has outgrown the base: more than 10 % of its rows, or 50 files."""
+    """Whether the residual has outgrown the base: many rows and over 10 % of its, or 50 files."""
     if row.cn is None or row.base_cn is None or row.kind == "recomputed":
         return False
     residual = store.delta_files(row.delta_version or 0, row.base_cn, row.cn)
     rows = sum(f.rows for f in store.base.files(row.base_version))
-    share = sum(f.rows for f in residual) > max(rows * RESIDUAL_SHARE, 1000)
+    share = sum(f.rows for f in residual) > max(rows * RESIDUAL_SHARE, RESIDUAL_ROWS)
     return share or len(residual) > RESIDUAL_FILES
 
 

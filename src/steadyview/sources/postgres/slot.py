@@ -7,6 +7,8 @@ reads; and it keeps it for ever, so it must not be forgotten (`remove_slot`).
 from __future__ import annotations
 
 import re
+import threading
+import time
 from dataclasses import dataclass
 
 import psycopg
@@ -16,6 +18,8 @@ from steadyview.errors import SourceRefused, SourceUnavailable, SteadyviewError
 from steadyview.sources.postgres.position import Lsn
 
 _FIRST_VERSION = 140000
+NOTICED = 10.0
+"""Seconds after which a server has noticed that a reader is gone."""
 # A hosted server may give the right by a role of its own.
 _MAY_CREATE = """
 SELECT (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user)
@@ -115,9 +119,22 @@ def creation_obstacles(
     return found if free else [*found, _none_left(source)]
 
 
+def unread_slot(connection: psycopg.Connection, name: str) -> Slot | None:
+    """The slot once nobody reads it: a reader that has just ended may still seem to.
+
+    Active, it is returned if somebody reads it all the time.
+    """
+    pause, deadline = threading.Event(), time.monotonic() + NOTICED
+    while (found := read_slot(connection, name)) and found.active:
+        if time.monotonic() > deadline:
+            break
+        pause.wait(0.05)
+    return found
+
+
 def remove_slot(connection: psycopg.Connection, source: str, name: str) -> list[str]:
     """Drop the slot; nothing happens where there is none, or where it is another database's."""
-    slot = read_slot(connection, name)
+    slot = unread_slot(connection, name)
     if slot is None or slot.database != connection.info.dbname:
         return []
     try:

@@ -220,7 +220,7 @@ class PostgresSource:
         return {name: column.place for name, column in columns.items()}
 
     def _check_slot(self, connection: psycopg.Connection, position: Lsn) -> None:
-        found = slot.read_slot(connection, self.slot)
+        found = slot.unread_slot(connection, self.slot)
         if found is None or found.lost or found.confirmed is None:
             raise self._changes_lost(
                 position, "it does not exist" if found is None else "it was invalidated"
