@@ -38,6 +38,7 @@ warehouse = "{warehouse}"
 [spark]
 "spark.master" = "local[2]"
 "spark.driver.memory" = "1g"
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 [sources.shop]
 type = "postgresql"
 url = "{url}"

@@ -21,6 +21,7 @@ import steadyview
 from tests.system.maintained import stored
 
 builder = (SparkSession.builder.master("local[1]")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     .config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.driver.host", "127.0.0.1").config("spark.sql.session.timeZone", "UTC")
     .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")

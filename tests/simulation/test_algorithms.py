@@ -10,7 +10,7 @@ from steadyview.simulation import Sizes, counterexample, measured, workers
 from steadyview.simulation.blueprints import Blueprint, site
 
 HISTORIES = 20_000
-"""For each algorithm, over all the scenarios it is made for."""
+"""For each algorithm, over all the scenarios it is made for; a fifth where only a number differs."""
 TABLE = {
     # facts of the papers, and of measuring: single updates, source-local, global transactions
     "conventional": ("none", "none", "none"),
@@ -49,7 +49,8 @@ def mapped():
 def test_the_worst_level_seen_is_the_promised_one(name, scenario, level, mapped):
     kind = kind_of(name)
     assert kind.promises[scenario] == level
-    seeds = range(1, HISTORIES // len(TABLE[name]) + 2)
+    histories = HISTORIES if name in KINDS else HISTORIES // 5
+    seeds = range(1, histories // len(TABLE[name]) + 2)
     found = measured(kind, scenario, seeds, mapped=mapped)
     if found.violations:
         pytest.fail(counterexample(kind, scenario, found.violations[0][0]).text)
