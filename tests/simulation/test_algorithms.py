@@ -10,7 +10,7 @@ from steadyview.simulation import Sizes, counterexample, measured, workers
 from steadyview.simulation.blueprints import Blueprint, site
 
 HISTORIES = 20_000
-"""For each algorithm, over all the scenarios it is made for; a fifth where only a number differs."""
+"""For each algorithm, over all its scenarios; a fifth of them where only a parameter differs."""
 TABLE = {
     # facts of the papers, and of measuring: single updates, source-local, global transactions
     "conventional": ("none", "none", "none"),
