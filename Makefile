@@ -38,7 +38,7 @@ papers: .venv/.installed-dev ## The papers' figures and tables, measured (under 
 simulate: .venv/.installed-dev ## Every algorithm in every scenario over SEEDS histories each, on JOBS processes
 	@.venv/bin/steadyview simulate --algorithm all --seeds 1..$(SEEDS) --jobs $(JOBS)
 
-live-levels: .venv/.installed-dev ## Every algorithm on live databases under writers, judged (a quarter of an hour); writes docs/results/live-levels.md
+live-levels: .venv/.installed-dev ## Every algorithm on live databases under writers, judged (under ten minutes); writes docs/results/live-levels.md
 	@$(PY) -m examples.live_levels $(ARGS)
 
 bench: .venv/.installed-bench ## The speed table (under 10 minutes); writes docs/results/
