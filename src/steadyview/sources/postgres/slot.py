@@ -134,9 +134,10 @@ def unread_slot(connection: psycopg.Connection, name: str) -> Slot | None:
 
 def remove_slot(connection: psycopg.Connection, source: str, name: str) -> list[str]:
     """Drop the slot; nothing happens where there is none, or where it is another database's."""
-    slot = unread_slot(connection, name)
+    slot = read_slot(connection, name)
     if slot is None or slot.database != connection.info.dbname:
         return []
+    unread_slot(connection, name)
     try:
         connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
     except psycopg.errors.ObjectInUse:
