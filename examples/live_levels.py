@@ -356,7 +356,7 @@ def main() -> None:
 
 
 def _spark() -> SparkSession:
-    """One Spark for all: the first algorithms would pay for its start."""
+    """One Spark for all: a start takes longer than most algorithms."""
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     spark = SparkSession.builder.master("local[*]").config(map=quiet).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

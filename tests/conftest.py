@@ -40,7 +40,7 @@ SPARK = {
 
 
 WITH_SPARK = ("tests/cli/test_commands.py", "tests/crash/", "tests/engine/", "tests/system/")
-"""Where the tests with Spark are."""
+"""Where the tests with Spark are; those with a Java of their own are in tests/processes/."""
 
 
 class Scheduling(LoadScopeScheduling):

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+
+import pytest
 
 from tests.servers import Database, fresh_database
 
@@ -168,6 +171,15 @@ def shop_on(
     for view in views:
         shop.add_view(view)
     return shop
+
+
+@pytest.fixture(name="shop")
+def begun(tmp_path: Path) -> Iterator[Shop]:
+    """A new shop that remembers its states from now on, gone after the test."""
+    shop = new_shop(tmp_path / "shop")
+    shop.begin()
+    yield shop
+    shop.database.drop()
 
 
 def comparable(rows: list[list]) -> list[str]:

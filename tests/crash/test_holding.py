@@ -11,15 +11,6 @@ import pytest
 from tests.crash.checks import check_all
 from tests.crash.keepers import Failed, Keeper
 from tests.crash.running import Running, opened, published
-from tests.crash.shop import new_shop
-
-
-@pytest.fixture
-def shop(tmp_path):
-    shop = new_shop(tmp_path / "shop")
-    shop.begin()
-    yield shop
-    shop.database.drop()
 
 
 def test_a_second_run_is_refused_with_who_holds_it_while_reading_works(shop, spark):

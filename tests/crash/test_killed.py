@@ -5,19 +5,8 @@ from __future__ import annotations
 import random
 import threading
 
-import pytest
-
 from tests.crash.checks import check_all
 from tests.crash.keepers import Keeper
-from tests.crash.shop import new_shop
-
-
-@pytest.fixture
-def shop(tmp_path):
-    shop = new_shop(tmp_path / "shop")
-    shop.begin()
-    yield shop
-    shop.database.drop()
 
 
 class Writers:

@@ -10,17 +10,8 @@ import pytest
 
 from tests.crash.checks import check_all
 from tests.crash.keepers import Keeper, Killed
-from tests.crash.shop import new_shop
 
 PATIENCE = 120.0
-
-
-@pytest.fixture
-def shop(tmp_path):
-    shop = new_shop(tmp_path / "shop")
-    shop.begin()
-    yield shop
-    shop.database.drop()
 
 
 def test_a_killed_driver_takes_its_java_with_it_and_the_next_one_goes_on(shop):

@@ -1,36 +1,30 @@
-"""SIGTERM ends `steadyview run` in order; the next one goes on where it stopped."""
+"""Ctrl-C and SIGTERM end `steadyview run` in order; the next one goes on where it stopped."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
+from typer.testing import CliRunner
 
+from steadyview.cli.app import app
 from tests.crash.checks import check_all
 from tests.crash.keepers import ROOT, Keeper
-from tests.crash.shop import new_shop
 
 PATIENCE = 180.0
 COMMAND = [sys.executable, "-c", "from steadyview.cli import main; main()", "run", "--json"]
 
 
-@pytest.fixture
-def shop(tmp_path):
-    shop = new_shop(tmp_path / "shop")
-    shop.begin()
-    yield shop
-    shop.database.drop()
-
-
 @contextmanager
-def steadyview_run(shop):
+def steadyview_run(folder):
     process = subprocess.Popen(
-        [*COMMAND, "--project", str(shop.folder)],
+        [*COMMAND, "--project", str(folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -48,13 +42,31 @@ def steadyview_run(shop):
 def wait_for_cn(process, wanted: int) -> None:
     for line in process.stdout:
         status = json.loads(line)
-        if status["views"] and all((v["cn"] or 0) >= wanted for v in status["views"]):
+        cns = [view["cn"] for view in status["views"]]
+        if cns and all(cn is not None and cn >= wanted for cn in cns):
             return
     pytest.fail(process.stderr.read())
 
 
-def test_a_signal_ends_run_with_0_and_nothing_is_lost(shop):
-    with steadyview_run(shop) as process:
+@pytest.mark.slow
+def test_run_follows_changes_and_ends_with_0_on_ctrl_c(tmp_path):
+    folder = tmp_path / "shop"
+    CliRunner().invoke(app, ["init", str(folder)])
+    with steadyview_run(folder) as process:
+        wait_for_cn(process, 0)
+        with closing(sqlite3.connect(folder / "crm.db", timeout=30)) as database:
+            database.execute("UPDATE customers SET region = 'west' WHERE id = 3")
+            database.commit()
+        wait_for_cn(process, 1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, errors
+        assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_sigterm_ends_run_with_0_and_nothing_is_lost(shop):
+    with steadyview_run(shop.folder) as process:
         wait_for_cn(process, 0)
         shop.sell()
         wait_for_cn(process, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -206,6 +207,22 @@ def test_a_base_is_a_plain_delta_table(wh: Warehouse) -> None:
         table = base_table(wh, name, row.base_version).select(visible)
         expected = read(wh, name, at=row.base_cn)
         assert table_bag(table) == expected
+
+
+def test_a_base_is_due_when_its_residual_is_large_beside_it_or_in_many_files(
+    wh: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, row = stored(wh, "bought"), wh._catalog.views.get("bought")
+    trailing = replace(row, base_cn=0)
+    assert not apply.due(store, row)
+    assert not apply.due(store, trailing), "a handful of rows waits, however small the base is"
+    with monkeypatch.context() as patched:
+        patched.setattr(apply, "RESIDUAL_ROWS", 1)
+        assert apply.due(store, trailing)
+        patched.setattr(apply, "RESIDUAL_SHARE", 1000.0)
+        assert not apply.due(store, trailing)
+    monkeypatch.setattr(apply, "RESIDUAL_FILES", 1)
+    assert apply.due(store, trailing)
 
 
 def test_a_base_of_several_buckets_is_rolled_bucket_by_bucket(

@@ -27,7 +27,10 @@ RESIDUAL_ROWS = 20_000
 
 
 def due(store: ViewStore, row: ViewRow) -> bool:
-    """Whether the residual has outgrown the base: many rows and over 10 % of its, or 50 files."""
+    """Whether the residual has outgrown the base.
+
+    It has with more than 50 files, or with more than 10 % of the base's rows and 20,000.
+    """
     if row.cn is None or row.base_cn is None or row.kind == "recomputed":
         return False
     residual = store.delta_files(row.delta_version or 0, row.base_cn, row.cn)
