@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyview.changes import LostColumn
+from steadyview.changes import Loss
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Flush:
     seq_from: int
     seq_to: int
     position: str
-    lost: tuple[LostColumn, ...] = ()
+    lost: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from steadyview.catalog.database import Database
 from steadyview.catalog.merging import merge_schema
-from steadyview.changes import LostColumn, RelationName, RelationSchema
+from steadyview.changes import Loss, RelationName, RelationSchema
 from steadyview.errors import ConfigError
 
 _LOST = (
@@ -118,11 +118,11 @@ class Sources:
                 "UPDATE sources SET settled = max(settled, ?) WHERE name = ?", (seq, name)
             )
 
-    def lost_columns(self) -> list[LostColumn]:
-        """Every column that was lost, at its last loss."""
+    def losses(self) -> list[Loss]:
+        """What was lost, each column and each relation at its last loss."""
         sql = "SELECT source, path, name, seq, reason FROM lost_columns ORDER BY 1, 2, 3"
         return [
-            LostColumn(RelationName(source, tuple(json.loads(path))), column, seq, reason)
+            Loss(RelationName(source, tuple(json.loads(path))), column or None, seq, reason)
             for source, path, column, seq, reason in self._database.read(sql)
         ]
 
@@ -139,7 +139,7 @@ class Sources:
             )
 
 
-def store_lost(connection: sqlite3.Connection, lost: LostColumn) -> None:
-    """Keep where a column was last lost: a view whose state is younger is not concerned."""
-    values = (lost.relation.source, json.dumps(lost.relation.path), lost.column)
+def store_lost(connection: sqlite3.Connection, lost: Loss) -> None:
+    """Keep where a column (or, '', a relation) was last lost: younger states are not concerned."""
+    values = (lost.relation.source, json.dumps(lost.relation.path), lost.column or "")
     connection.execute(_LOST, (*values, lost.seq, lost.reason))

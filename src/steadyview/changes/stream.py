@@ -44,11 +44,13 @@ class Transaction:
 
 
 @dataclass(frozen=True)
-class LostColumn:
-    """From transaction `seq` on, the column's values are not known exactly (stored as NULL)."""
+class Loss:
+    """In transaction `seq` something was lost: one column's values (stored as NULL) or, `column`
+    None, changes of the whole relation, which concerns every view that reads it.
+    """
 
     relation: RelationName
-    column: str
+    column: str | None
     seq: int
     reason: str
 
@@ -67,4 +69,4 @@ class Chunk:
     transactions: tuple[Transaction, ...]
     position: StreamPosition
     open: bool = False
-    lost: tuple[LostColumn, ...] = field(default=())
+    lost: tuple[Loss, ...] = field(default=())

@@ -321,7 +321,7 @@ class Maintainer:
     def _stop_lost(self, plans: Sequence[Planned]) -> None:
         """Stop the views that use a column lost after their state."""
         rows = {row.name: row for row in self._running()}
-        for lost in self._parts.catalog.sources.lost_columns():
+        for lost in self._parts.catalog.sources.losses():
             cn = self._parts.catalog.commits.cn_of(lost.relation.source, lost.seq)
             for plan in plans:
                 reached = rows[plan.name].cn
@@ -337,7 +337,7 @@ class Maintainer:
         under a later moment, whose sources show the transaction themselves.
         """
         catalog, log = self._parts.catalog, self._parts.log
-        for lost in catalog.sources.lost_columns():
+        for lost in catalog.sources.losses():
             source = lost.relation.source
             if lost.column in plan.uses(lost.relation):
                 known = admitted_since(source, moment, moment.upto, catalog, log)

@@ -7,21 +7,26 @@ from pathlib import Path
 from typing import Any
 
 from steadyview.errors import ConfigError
-from steadyview.sources.contract import Source
+from steadyview.sources.contract import Owner, Source
 from steadyview.sources.postgres.source import PostgresSource
 from steadyview.sources.sqlite.source import SqliteSource
 
+NOBODY = Owner("00000000")
+"""For a look at a source without a warehouse."""
 
-def open_source(name: str, settings: Mapping[str, Any], base_dir: Path) -> Source:
+
+def open_source(
+    name: str, settings: Mapping[str, Any], base_dir: Path, owner: Owner = NOBODY
+) -> Source:
     """The source described by one `[sources.NAME]` table; relative paths start at `base_dir`.
 
     Nothing is connected yet. Raises ConfigError for an unknown type or setting.
     """
     family = settings.get("type")
     if family == "postgresql":
-        return PostgresSource(name, settings)
+        return PostgresSource(name, settings, owner)
     if family == "sqlite":
-        return SqliteSource(name, settings, base_dir)
+        return SqliteSource(name, settings, base_dir, owner)
     raise ConfigError(
         f'source "{name}" has the unknown type "{family}"', hint='known are: "postgresql", "sqlite"'
     )
