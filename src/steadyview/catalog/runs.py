@@ -11,7 +11,8 @@ from steadyview.changes import Loss
 class Flush:
     """Transactions seq_from..seq_to of a source, durable in the log (none if seq_to is less).
 
-    `position`: where capture resumes after them. `lost`: columns lost at one of them.
+    `position`: where capture resumes after them, and `proof` what it must find there again.
+    `lost`: what was lost at one of them.
     """
 
     source: str
@@ -20,6 +21,7 @@ class Flush:
     seq_to: int
     position: str
     lost: tuple[Loss, ...] = ()
+    proof: str = ""
 
 
 @dataclass(frozen=True)

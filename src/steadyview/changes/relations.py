@@ -55,7 +55,7 @@ class RelationSchema:
     `membership` is the source's name for the time during which the relation has been in its change
     stream without a break; empty where it is not, or where the source keeps such a record itself.
     `evidence` is what the source's own catalog said about the relation when it was last found to be
-    whole, in the family's own notation: `Source.examine` compares it with what the catalog says now.
+    whole, in the family's own notation: `Source.examine` compares it with what it says now.
     """
 
     name: RelationName

@@ -45,14 +45,18 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Loss:
-    """In transaction `seq` something was lost: one column's values (stored as NULL) or, `column`
-    None, changes of the whole relation, which concerns every view that reads it.
+    """What is not known exactly from transaction `seq` on, and why.
+
+    One column's values (stored as NULL) or, `column` None, changes of the whole relation, which
+    concerns every view that reads it. `mendable`: single values at the source are the cause; a view
+    that is built anew once they are mended can go on.
     """
 
     relation: RelationName
     column: str | None
     seq: int
     reason: str
+    mendable: bool = False
 
 
 @dataclass(frozen=True)

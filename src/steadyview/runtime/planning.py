@@ -7,23 +7,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from steadyview.changes import RelationName, RelationSchema
-from steadyview.engine.analysis import reason, type_name, typed
-from steadyview.engine.statements import Types
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import BATCHED, Kind
 from steadyview.maintenance.fitting import fitted, promised
 from steadyview.runtime.project import ViewFile
+from steadyview.runtime.spark_types import SparkTypes
 from steadyview.views.analyze import analyze
-from steadyview.views.definition import Definition
+from steadyview.views.definition import Definition, Types
 from steadyview.views.join_tree import JoinTree, join_tree
 from steadyview.views.parse import ViewText, parse_view
-from steadyview.views.rewrite import tables_of, with_tables
-from steadyview.warehouse.view_store import Shape
+from steadyview.views.rewrite import tables_of
+
+if TYPE_CHECKING:
+    from steadyview.warehouse.view_store import Shape
 
 Unsupported = Mapping[RelationName, Mapping[str, str]]
 
@@ -72,12 +71,21 @@ class Planned:
     @property
     def shape(self) -> Shape:
         """Its stored columns."""
+        # imported late: planning needs neither Spark nor Delta
+        from steadyview.warehouse.view_store import Shape
+
         return Shape(self.definition, self.types)
 
     @property
     def sources(self) -> frozenset[str]:
         """The names of the sources it reads."""
         return frozenset(r.name.source for r in self.relations)
+
+    def loses(self, relation: RelationName, column: str | None) -> bool:
+        """Whether the view is concerned by the loss of the column; None: of the whole relation."""
+        if column is None:
+            return any(r.name == relation for r in self.relations)
+        return column in self.uses(relation)
 
     def uses(self, relation: RelationName) -> frozenset[str]:
         """The names of the relation's columns that the view uses; all of them if recomputed."""
@@ -131,7 +139,7 @@ def with_algorithm(plans: Sequence[Planned | Refused], name: str) -> list[Planne
 
 
 def plan_views(
-    spark: SparkSession,
+    spark_types: SparkTypes,
     files: Sequence[ViewFile],
     relations: Sequence[RelationSchema],
     unsupported: Unsupported,
@@ -141,14 +149,14 @@ def plan_views(
     names = {f.name for f in files}
     for file in files:
         try:
-            plans.append(_plan(spark, file, relations, unsupported, names - {file.name}))
+            plans.append(_plan(spark_types, file, relations, unsupported, names - {file.name}))
         except ViewRefused as refusal:
             plans.append(Refused(file.name, file.path, refusal))
     return _unique(plans)
 
 
 def _plan(
-    spark: SparkSession,
+    spark_types: SparkTypes,
     file: ViewFile,
     relations: Sequence[RelationSchema],
     unsupported: Unsupported,
@@ -160,47 +168,24 @@ def _plan(
     text = parse_view(file.name, file.text)
     try:
         definition = analyze(text, relations, unsupported, others)
-        types = typed(spark, definition)
+        types = spark_types.of(definition)
         algorithm = text.algorithm and fitted(text, definition, text.algorithm)
     except ViewRefused as refusal:
         if text.fallback != "recompute":
             raise
-        return _recomputed(spark, text, file, relations, refusal)
-    used = {o.relation.name: o.relation for o in definition.occurrences}
+        used = tuple(tables_of(text, relations))
+        types = spark_types.of_text(text, used, relations)
+        return Planned(text, file.path, used, types, refusal=refusal)
+    read = {o.relation.name: o.relation for o in definition.occurrences}
     return Planned(
         text,
         file.path,
-        tuple(used.values()),
+        tuple(read.values()),
         types,
         definition,
         join_tree(definition),
         algorithm=algorithm or None,
     )
-
-
-def _recomputed(
-    spark: SparkSession,
-    text: ViewText,
-    file: ViewFile,
-    relations: Sequence[RelationSchema],
-    refusal: ViewRefused,
-) -> Planned:
-    """A view kept by recomputing its SQL text; refused still if Spark cannot read it."""
-    used = tables_of(text, relations)
-    names = {r.name: f"sv_empty_{i}" for i, r in enumerate(used)}
-    for relation in used:
-        columns = ", ".join(
-            f"CAST(NULL AS {c.type}) AS `{c.name.replace('`', '``')}`" for c in relation.columns
-        )
-        spark.sql(f"SELECT {columns} WHERE FALSE").createOrReplaceTempView(names[relation.name])
-    try:
-        fields = spark.sql(with_tables(text, names, relations)).schema.fields
-    except PySparkException as error:
-        raise ViewRefused(
-            "TYPE_ERROR", f'Spark rejects view "{text.name}"', detail=reason(error)
-        ) from error
-    types = Types(tuple((f.name, type_name(f.dataType)) for f in fields))
-    return Planned(text, file.path, tuple(used), types, refusal=refusal)
 
 
 def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:

@@ -9,10 +9,18 @@ from typing import Any
 from steadyview.errors import ConfigError
 from steadyview.sources.contract import Owner, Source
 from steadyview.sources.postgres.source import PostgresSource
+from steadyview.sources.postgres.source import left_behind as postgres_left_behind
 from steadyview.sources.sqlite.source import SqliteSource
+from steadyview.sources.sqlite.source import left_behind as sqlite_left_behind
 
 NOBODY = Owner("00000000")
 """For a look at a source without a warehouse."""
+
+
+def left_behind(name: str, family: str, owner: Owner) -> list[str]:
+    """What the owner has set up at a source that it cannot reach: how to remove it by hand."""
+    known = {"postgresql": postgres_left_behind, "sqlite": sqlite_left_behind}
+    return known[family](name, owner)
 
 
 def open_source(

@@ -274,3 +274,12 @@ def _identity_obstacles(source: str, tables: Sequence[schema.Table]) -> list[Ste
     ]
     fact = f'source "{source}": {names} do not log whole old rows'
     return [SourceRefused(fact, hint="run: " + " ".join(alters))]
+
+
+def left_behind(name: str, owner: Owner) -> list[str]:
+    """What the owner set up, as statements that remove it."""
+    slot_name = slot.predictable_name(name)
+    return [
+        f"a replication slot: SELECT pg_drop_replication_slot('{slot_name}');",
+        f'perhaps a publication: DROP PUBLICATION IF EXISTS "{slot_name}";',
+    ]
