@@ -1,7 +1,7 @@
 """How commands reach the process that keeps the views: a socket, for the same user only.
 
-One request and one answer per connection: a line of JSON each; behind the answer to a query come its
-rows as an Arrow stream. Where nobody listens, a command does its work itself.
+One request and one answer per connection, a line of JSON each; behind the answer to a query come
+its rows as an Arrow stream. Where nobody listens, a command does its work itself.
 
 The socket lies in a folder of its own (0700), because a socket's path may be a hundred bytes long
 and a warehouse's may be longer; its name is derived from the warehouse's path.
@@ -159,8 +159,10 @@ def _packed(error: Exception) -> dict[str, Any]:
 
 def _unpacked(parts: dict[str, Any]) -> SteadyviewError:
     kind = getattr(errors, parts.pop("kind"), SteadyviewError)
+    message = parts.pop("message")
     try:
-        return kind(parts.pop("message"), **parts)
+        error: SteadyviewError = kind(message, **parts)
     except TypeError:
         # a kind with parts of its own, which did not travel
-        return DefiniteError(parts.get("message", "the request was refused"), **parts)
+        return DefiniteError(message, **parts)
+    return error

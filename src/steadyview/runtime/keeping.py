@@ -22,8 +22,14 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.recording import Recording
+from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
-from steadyview.runtime.schemas import Relations, known_relations, present_sources
+from steadyview.runtime.schemas import (
+    Relations,
+    known_relations,
+    present_sources,
+    record_relations,
+)
 from steadyview.runtime.status import RunSummary
 
 Plan = Callable[[Relations], list[Planned | Refused]]
@@ -252,6 +258,20 @@ class Keeping:
         relations = self._parts.catalog.sources.schemas(name)
         self.captures.begin_one(self._parts.sources[name], relations)
         self._relations = known_relations(self._parts)
+        self._maintainer.close()
+        self._maintainer = self._planned()
+        return done
+
+    def remove(self, name: str) -> list[str]:
+        """Leave nothing of a source behind; the views that read it are refused from now on."""
+        if name in self._parts.sources:
+            self.captures.stop_one(name)
+        done = remove_source(self._parts, name)
+        if name in self._parts.sources:
+            # still in the project file: it is set up anew, as the next run would do
+            record_relations(self._parts, self._parts.reopen(name))
+            relations = self._parts.catalog.sources.schemas(name)
+            self.captures.begin_one(self._parts.sources[name], relations)
         self._maintainer.close()
         self._maintainer = self._planned()
         return done

@@ -226,8 +226,20 @@ class Warehouse:
         with self._lease("run"):
             keeping = self._awaited(stop, report, make)
             if keeping is not None:
-                with self._kept(keeping):
+                with self._kept(keeping), self._attended(keeping):
                     keeping.run(stop, report)
+
+    @contextmanager
+    def _attended(self, keeping: Keeping) -> Iterator[None]:
+        """Other commands reach us meanwhile."""
+        from steadyview.runtime.attending import Attendant
+        from steadyview.runtime.control import Listener
+
+        listener = Listener(self.project.warehouse, Attendant(self, keeping))
+        try:
+            yield
+        finally:
+            listener.close()
 
     def _awaited(
         self, stop: threading.Event, report: Report | None, make: Callable[[], Keeping]
@@ -318,6 +330,8 @@ class Warehouse:
         from steadyview.runtime.removing import remove_source
 
         self._known_source(name)
+        if (done := self._elsewhere({"do": "remove", "name": name})) is not None:
+            return list(done["done"])
         with self._lease("source remove"):
             return remove_source(self._parts, name)
 
@@ -329,6 +343,8 @@ class Warehouse:
         from steadyview.runtime.renewing import begin_anew
 
         self._known_source(name)
+        if (done := self._elsewhere({"do": "resnapshot", "name": name})) is not None:
+            return list(done["done"])
         with self._lease("source resnapshot"):
             return begin_anew(self._parts, self._parts.sources[name])
 
@@ -336,8 +352,15 @@ class Warehouse:
         """Have a view built anew, beside what it shows, by the next run."""
         from steadyview.runtime.renewing import rebuild
 
-        with self._lease("view rebuild"):
-            rebuild(self._catalog, name)
+        if self._elsewhere({"do": "rebuild", "name": name}) is None:
+            with self._lease("view rebuild"):
+                rebuild(self._catalog, name)
+
+    def _elsewhere(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """What the process that keeps the views answers; None if there is none, or it is us."""
+        from steadyview.runtime.control import ask
+
+        return None if self._keeping is not None else ask(self.project.warehouse, request)
 
     def _known_source(self, name: str) -> None:
         known = {*self.project.sources, *(s.name for s in self._catalog.sources.states())}
