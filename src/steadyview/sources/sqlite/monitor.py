@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition
 from steadyview.errors import SourceUnavailable
@@ -22,7 +23,7 @@ from steadyview.sources.sqlite.cuts import Cuts
 from steadyview.sources.sqlite.evidence import Evidence, Losses, moved, noted, present, unknown
 from steadyview.sources.sqlite.intake import Intake
 from steadyview.sources.sqlite.position import LogPosition
-from steadyview.sources.sqlite.proof import Proof
+from steadyview.sources.sqlite.proof import Proof, diverged
 from steadyview.sources.sqlite.pruning import prune
 from steadyview.sources.sqlite.triggers import LOG
 
@@ -168,12 +169,19 @@ class SqliteMonitor:
         )
         intake.begin(ends)
         while batch := rows.fetchmany(_FETCH):
+            self._require_dense(after, batch)
+            after = batch[-1][0]
             intake.take(batch)
             if intake.bytes >= CHUNK_BYTES:
                 yield self._chunk()
         intake.end()
         if intake.news:
             yield self._chunk()
+
+    def _require_dense(self, after: int, batch: Sequence[tuple[Any, ...]]) -> None:
+        """Only what was acknowledged is ever deleted, and never by others."""
+        if batch[-1][0] != after + len(batch):
+            raise diverged(self._file.source, f"rows of its log after row {after} were deleted")
 
     def _chunk(self) -> Chunk:
         self._proof = Proof.of(self._connection, self._intake.position)

@@ -79,8 +79,8 @@ class Proof:
 def diverged(source: str, reason: str) -> SourceDiverged:
     """The file has another past than the one that was captured."""
     return SourceDiverged(
-        f'file of source "{source}" was restored or replaced: '
-        "it lacks changes that were captured from it",
+        f'file of source "{source}" has another past than the one captured from it '
+        "(was it restored, or replaced?)",
         detail=reason,
         hint=f"run: steadyview source resnapshot {source}",
         source=source,

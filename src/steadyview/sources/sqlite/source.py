@@ -62,7 +62,7 @@ class SqliteSource:
         """The watched relations as they are now."""
         with self._file.session() as connection, reading(connection):
             found = [t.schema for t in self._tables(connection)]
-            if not log.is_current(connection):
+            if log.warehouse(connection) != self._owner.warehouse:
                 return found
             said = [evidence.present(connection, r.name) for r in found]
         pairs = zip(found, said, strict=True)
