@@ -13,6 +13,7 @@ import pytest
 from steadyview.errors import ChangesLost, ColumnLost, SourceDiverged, SourceRefused
 from steadyview.sources.sqlite.proof import Proof
 from tests.sources.keeper import Keeper, plus
+from tests.sources.test_sqlite import SHAPES
 from tests.sources.world import SqliteWorld
 
 ROWS = "INSERT INTO t (v) VALUES ('{0}1'), ('{0}2'), ('{0}3')"
@@ -407,6 +408,7 @@ SWAPPED = {
         {"v", "w"},
     ),
     "renamed": (["ALTER TABLE t RENAME COLUMN v TO x"], {"v"}),
+    "rowid renamed": (["ALTER TABLE t RENAME COLUMN id TO x"], {"id"}),
 }
 
 
@@ -421,7 +423,7 @@ def test_columns_that_are_others_under_the_same_name_are_lost_and_no_more(
     if running:
         keeper.start()
         keeper.take()
-        write(keeper, *statements, "INSERT INTO t (id) VALUES (5)")
+        write(keeper, *statements, "INSERT INTO t (rowid) VALUES (5)")
         keeper.take()
         assert keeper.lost == {("t", c) for c in lost}
         assert set(keeper.examine()) == {("t", c) for c in lost}
@@ -437,7 +439,7 @@ def test_columns_that_are_others_under_the_same_name_are_lost_and_no_more(
     assert keeper.lost == {("t", c) for c in lost}
     told, since = len(keeper.told), len(keeper.chunks)
     here = {c.name for c in keeper.source.schemas()[0].columns}
-    if here >= {"v", "w"}:
+    if here >= {"id", "v", "w"}:
         before = rows(keeper)
         write(keeper, "INSERT INTO t (v, w) VALUES ('new v', 'new w')", "UPDATE t SET w = w || '+'")
         keeper.take()
@@ -472,6 +474,24 @@ def test_what_is_found_lost_is_lost_in_every_transaction_of_the_same_read(keeper
     ]
     first.close()
     second.close()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_renaming_any_column_loses_that_column_and_renaming_it_back_nothing(
+    sqlite: SqliteWorld, shape: str
+) -> None:
+    options = "WITHOUT ROWID" if shape == "without rowid" else ""
+    sqlite.writer().execute(f"CREATE TABLE t ({SHAPES[shape]}) {options}")
+    keeper = Keeper(sqlite, "t")
+    keeper.life()
+    for column in "abcd":
+        write(keeper, f'ALTER TABLE t RENAME COLUMN {column} TO "new ""{column}"')
+        assert set(keeper.examine()) == {("t", column)}
+        write(keeper, f'ALTER TABLE t RENAME COLUMN "new ""{column}" TO {column}')
+        keeper.examine()
+    assert keeper.examine() == {}
+    keeper.life()
+    assert keeper.told == []
 
 
 HARMLESS = {

@@ -162,10 +162,10 @@ def places_of(connection: sqlite3.Connection, logged: Logged) -> tuple[str | Non
     return logged_columns(texts[-1]) if texts else None
 
 
-def fingerprint_of(connection: sqlite3.Connection, logged: Logged) -> str:
+def fingerprint_of(connection: sqlite3.Connection, logged: Logged, table: Table) -> str:
     """By what the relation's triggers are known again; empty if they are not all there."""
     texts, columns = _texts(connection, logged), places_of(connection, logged)
-    return fingerprint(texts, columns) if columns is not None else ""
+    return fingerprint(texts, table, columns) if columns is not None else ""
 
 
 def damage_of(connection: sqlite3.Connection, logged: Logged, table: Table | str) -> str | None:
@@ -175,7 +175,7 @@ def damage_of(connection: sqlite3.Connection, logged: Logged, table: Table | str
     columns = places_of(connection, logged)
     if columns is None:
         return "its triggers were dropped (was the table made anew?)"
-    if logged.triggers and fingerprint_of(connection, logged) != logged.triggers:
+    if logged.triggers and fingerprint_of(connection, logged, table) != logged.triggers:
         return "its triggers were changed"
     if logged.triggers and not _older_than_guard(connection, logged.number):
         return "its triggers were dropped and made anew"

@@ -109,7 +109,8 @@ def _set_up(
         keys=table.keys,
         defaults=evidence.key_defaults(table),
     )
-    log.note(connection, replace(made, triggers=evidence.fingerprint_of(connection, made)))
+    known_by = evidence.fingerprint_of(connection, made, table)
+    log.note(connection, replace(made, triggers=known_by))
 
 
 def _drop_relation(connection: sqlite3.Connection, number: int) -> None:

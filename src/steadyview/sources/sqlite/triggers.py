@@ -86,9 +86,14 @@ def logged_columns(delete_trigger: str) -> tuple[str | None, ...] | None:
     return tuple(None if n is None else n[1:-1].replace('""', '"') for n in names)
 
 
-def fingerprint(texts: Sequence[str], columns: Sequence[str | None]) -> str:
-    """What stays of the triggers' texts, in order, when columns are renamed; `columns` by place."""
+def fingerprint(texts: Sequence[str], table: Table, columns: Sequence[str | None]) -> str:
+    """What stays of the triggers' texts, in order, when columns are renamed; `columns` by place.
+
+    If a column is the rowid, SQLite renames that too.
+    """
     places = {quoted(c): str(i) for i, c in enumerate(columns) if c is not None}
+    if table.alias is not None:
+        places[quoted(table.identity[0])] = places.get(quoted(table.alias), "none")
     plain = [_FIELD.sub(lambda m: f"{m[1]}.{places.get(m[2], m[2])}", text) for text in texts]
     return hashlib.sha256("\0".join(plain).encode("utf-8", "surrogateescape")).hexdigest()
 
