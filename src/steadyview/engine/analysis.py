@@ -13,6 +13,7 @@ from steadyview.engine.failures import carried
 from steadyview.engine.statements import Types
 from steadyview.errors import ViewRefused
 from steadyview.views.definition import Definition, Grouping, Occurrence
+from steadyview.views.reasons import BY_CODE
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
@@ -60,7 +61,7 @@ def _state(definition: Definition, sql: str, type_: str) -> str:
         raise ViewRefused(
             "FLOAT_SUM",
             f'view "{definition.name}" sums a {type_}, which cannot be kept exactly',
-            hint="cast the argument: SUM(CAST(x AS DECIMAL(38,6)))",
+            hint=BY_CODE["FLOAT_SUM"].hint,
         )
     raise ViewRefused(
         "TYPE_ERROR",
@@ -109,7 +110,7 @@ def _schema(spark: SparkSession, sql: str) -> list[str]:
             "TYPE_ERROR",
             "Spark rejects an expression of the view",
             detail=reason(error),
-            hint="correct the expression's types",
+            hint=BY_CODE["TYPE_ERROR"].hint,
         ) from error
     return [type_name(f.dataType) for f in fields if f.name != "nothing"]
 
@@ -130,7 +131,7 @@ def _outputs(
             raise ViewRefused(
                 "UNSUPPORTED_TYPE",
                 f'view "{definition.name}" has a column "{name}" of type {type_}',
-                hint="cast it to a type that a Delta table can hold",
+                hint="cast it to a type of docs/types.md, such as STRING: to_json(x)",
             )
     return tuple(zip(names, types, strict=True))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField
 
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.engine.analysis import reason, type_name, typed
@@ -21,7 +22,9 @@ from steadyview.runtime.project import ViewFile
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
 from steadyview.views.join_tree import JoinTree, join_tree
-from steadyview.views.parse import ViewText, parse_view
+from steadyview.views.misreadings import texts_like_columns
+from steadyview.views.parse import ViewText, parse_view, view_name
+from steadyview.views.reasons import BY_CODE, NOT_CURED
 from steadyview.views.rewrite import tables_of, with_tables
 from steadyview.warehouse.view_store import Shape
 
@@ -41,6 +44,11 @@ class Planned:
     refusal: ViewRefused | None = None
     algorithm: Kind | None = None
     """The algorithm that somebody forced; None: the default."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is SQL and probably not what was meant."""
+        return tuple(texts_like_columns(self.text.source(), self.relations))
 
     @property
     def forced(self) -> bool:
@@ -137,13 +145,13 @@ def plan_views(
     unsupported: Unsupported,
 ) -> list[Planned | Refused]:
     """Every view file's plan; one refused view never stops the others."""
-    plans = []
-    names = {f.name for f in files}
-    for file in files:
+    plans: list[Planned | Refused] = []
+    names = [view_name(f.name, f.text) for f in files]
+    for file, name in zip(files, names, strict=True):
         try:
-            plans.append(_plan(spark, file, relations, unsupported, names - {file.name}))
+            plans.append(_plan(spark, file, relations, unsupported, {*names} - {name}))
         except ViewRefused as refusal:
-            plans.append(Refused(file.name, file.path, refusal))
+            plans.append(Refused(name, file.path, refusal))
     return _unique(plans)
 
 
@@ -156,16 +164,20 @@ def _plan(
 ) -> Planned:
     if file.unreadable is not None:
         message = f'the file of view "{file.name}" cannot be read'
-        raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint="write it in UTF-8")
+        hint = "save it in UTF-8, readable for the user that runs steadyview"
+        raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint=hint)
     text = parse_view(file.name, file.text)
     try:
         definition = analyze(text, relations, unsupported, others)
         types = typed(spark, definition)
         algorithm = text.algorithm and fitted(text, definition, text.algorithm)
     except ViewRefused as refusal:
-        if text.fallback != "recompute":
+        if refusal.code in NOT_CURED or (text.fallback != "recompute" and not _by_spark(refusal)):
             raise
-        return _recomputed(spark, text, file, relations, refusal)
+        used = tables_of(text, relations, others)
+        if text.fallback != "recompute":
+            raise _in_own_words(spark, text, used, refusal) from None
+        return _recomputed(spark, text, file, used, refusal)
     used = {o.relation.name: o.relation for o in definition.occurrences}
     return Planned(
         text,
@@ -182,25 +194,53 @@ def _recomputed(
     spark: SparkSession,
     text: ViewText,
     file: ViewFile,
-    relations: Sequence[RelationSchema],
+    used: Sequence[RelationSchema],
     refusal: ViewRefused,
 ) -> Planned:
     """A view kept by recomputing its SQL text; refused still if Spark cannot read it."""
-    used = tables_of(text, relations)
+    try:
+        fields = _fields(spark, text, used)
+    except PySparkException as error:
+        if not BY_CODE[refusal.code].recompute:
+            raise refusal from error
+        raise ViewRefused(
+            "TYPE_ERROR",
+            f'Spark rejects view "{text.name}"',
+            detail=reason(error),
+            hint="correct the SQL as Spark says",
+        ) from error
+    types = Types(tuple((f.name, type_name(f.dataType)) for f in fields))
+    return Planned(text, file.path, tuple(used), types, refusal=refusal)
+
+
+def _by_spark(refusal: ViewRefused) -> bool:
+    """Whether Spark refused, asked about columns under our names for them."""
+    return refusal.code == "TYPE_ERROR" and refusal.line is None
+
+
+def _in_own_words(
+    spark: SparkSession, text: ViewText, used: Sequence[RelationSchema], refusal: ViewRefused
+) -> ViewRefused:
+    """The refusal, with what Spark says of the view's own text and not of our names for columns."""
+    try:
+        _fields(spark, text, used)
+    except PySparkException as error:
+        fact = f'Spark rejects view "{text.name}"'
+        return ViewRefused(refusal.code, fact, detail=reason(error), hint=refusal.hint)
+    return refusal
+
+
+def _fields(
+    spark: SparkSession, text: ViewText, used: Sequence[RelationSchema]
+) -> list[StructField]:
+    """The columns that Spark gives to the view's own text, over empty tables."""
     names = {r.name: f"sv_empty_{i}" for i, r in enumerate(used)}
     for relation in used:
         columns = ", ".join(
             f"CAST(NULL AS {c.type}) AS `{c.name.replace('`', '``')}`" for c in relation.columns
         )
         spark.sql(f"SELECT {columns} WHERE FALSE").createOrReplaceTempView(names[relation.name])
-    try:
-        fields = spark.sql(with_tables(text, names, relations)).schema.fields
-    except PySparkException as error:
-        raise ViewRefused(
-            "TYPE_ERROR", f'Spark rejects view "{text.name}"', detail=reason(error)
-        ) from error
-    types = Types(tuple((f.name, type_name(f.dataType)) for f in fields))
-    return Planned(text, file.path, tuple(used), types, refusal=refusal)
+    return spark.sql(with_tables(text, names, used)).schema.fields
 
 
 def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:
@@ -212,8 +252,8 @@ def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:
             refusal = ViewRefused(
                 "DUPLICATE_NAME",
                 f'view "{plan.name}" is defined twice',
-                detail=f"also in {seen[plan.name.lower()].name}",
-                hint="rename one of them",
+                detail=f'in "{seen[plan.name.lower()].name}", which counts, and in this file',
+                hint="give one of the two another name, or delete its file",
             )
             result.append(Refused(plan.name, plan.path, refusal))
             continue

@@ -216,7 +216,8 @@ def _subquery(source: SourceText, span: Span, i: int) -> ViewRefused:
         return source.refuse_at("SUBQUERY", i, "has a subquery in an expression", instead="")
     negation = "NOT " if source.word(i - 3) in {"NOT", "!"} else ""
     words = {source.word(at) for at in range(span.start, i)}
-    alone = source.word(span.start - 1) in {"WHERE", "ON", "AND", "("}
+    ends = source.partner[i - 1] == span.stop - 1
+    alone = ends and source.word(span.start - 1) in {"WHERE", "ON", "AND", "("}
     joinable = alone and words.isdisjoint({"NOT", "!", "OR", "CASE"})
     fact = f"uses {negation}{kind} with a subquery"
     return source.refuse_at("SUBQUERY", i, fact, instead=None if joinable else "")

@@ -33,7 +33,12 @@ _KIND_REFUSALS = {
 _DISTINCT_ON = (
     "Spark has no DISTINCT ON: leave it out, and keep one row of each group when you read the view"
 )
+_NO_KEYS = "leave GROUP BY () out: aggregates without GROUP BY are over all rows"
 _PRIMARY_REFUSALS = {"LATERAL": "LATERAL_JOIN", "VALUES": "NO_FROM", "TABLE": "TABLE_FUNCTION"}
+_PRIMARY_HINTS = {
+    "VALUES": "put the values into a table of a source",
+    "TABLE": "write the name of a table, source.table, without TABLE",
+}
 
 
 @dataclass(frozen=True)
@@ -225,16 +230,19 @@ class _Reader:
         return spans, False
 
     def _group_item(self) -> Span:
-        if self._word() in {"GROUPING SETS", "CUBE", "ROLLUP"} or self._is_unit():
-            raise self._refused("GROUPING_SETS", "uses grouping sets")
+        if self._word() == "(" and self._source.word(self._at + 1) == ")":
+            raise self._source.refuse_at(
+                "GROUPING_SETS", self._at, "groups by ()", instead=_NO_KEYS, recompute=False
+            )
+        if self._word() in {"GROUPING SETS", "CUBE", "ROLLUP"}:
+            raise self._refused("GROUPING_SETS", f"groups by {self._word()}")
         span = self._expression()
         for i in range(span.start, span.stop - 1):
             if self._source.word(i) == "WITH" or self._source.word(i) == "GROUPING SETS":
-                raise self._source.refuse_at("GROUPING_SETS", i, "uses grouping sets")
+                words = f"{self._source.word(i)} {self._source.word(i + 1)}".rstrip(" (")
+                fact = f"groups by {words}"
+                raise self._source.refuse_at("GROUPING_SETS", i, fact)
         return span
-
-    def _is_unit(self) -> bool:
-        return self._word() == "(" and self._source.word(self._at + 1) == ")"
 
     def _joined(self) -> Relation:
         left = self._primary()
@@ -279,9 +287,14 @@ class _Reader:
         return Table(parts, alias, at)
 
     def _not_a_table(self) -> ViewRefused:
-        word = self._word()
-        instead = "put the values into a table of a source" if word == "VALUES" else None
-        return self._refused(_PRIMARY_REFUSALS[word], f"uses {word} in FROM", instead)
+        word, way = self._word(), _PRIMARY_HINTS.get(self._word())
+        return self._source.refuse_at(
+            _PRIMARY_REFUSALS[word],
+            self._at,
+            f"uses {word} in FROM",
+            instead=way,
+            recompute=None if way is None else False,
+        )
 
     def _bracketed(self) -> Relation:
         at = self._at

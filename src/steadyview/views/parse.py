@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean, nearest
 from steadyview.views.misreadings import misspelt_word
 from steadyview.views.source_text import SourceText, Token
@@ -66,6 +67,18 @@ def parse_view(file_name_stem: str, text: str) -> ViewText:
     'SELECT 1 AS a'
     """
     return _Reader(SourceText(text, view=file_name_stem)).view()
+
+
+def view_name(file_name_stem: str, text: str) -> str:
+    """The name of the view in a file; the file's own where there is no view to be read.
+
+    >>> view_name("v", "CREATE MATERIALIZED VIEW w AS SELECT 1 AS a"), view_name("v", "DROP")
+    ('w', 'v')
+    """
+    try:
+        return parse_view(file_name_stem, text).name
+    except ViewRefused:
+        return file_name_stem
 
 
 class _Reader:
