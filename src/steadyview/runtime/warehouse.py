@@ -25,6 +25,7 @@ from steadyview.checking import History
 from steadyview.engine.failures import spark_told
 from steadyview.engine.session import beside, open_session
 from steadyview.errors import ConfigError, SteadyviewError, TransientError, WarehouseHeld
+from steadyview.nearest import nearest_or_all
 from steadyview.query.verify import Verdict
 from steadyview.runtime import serving
 from steadyview.runtime.captures import Captures, elsewhere
@@ -106,12 +107,13 @@ class Warehouse:
         return self._planned[1]
 
     def _plan(self, name: str) -> Planned:
-        for plan in self._plans(known_relations(self._parts)):
+        plans = self._plans(known_relations(self._parts))
+        for plan in plans:
             if plan.name.lower() == name.lower():
                 if isinstance(plan, Refused):
                     raise plan.refusal
                 return plan
-        raise _no_view(name, [p.name for p in self.project.views])
+        raise _no_view(name, [p.name for p in plans])
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -127,12 +129,13 @@ class Warehouse:
 
     def explain(self, name: str) -> Explanation:
         """The maintenance plan of a view."""
-        for plan in self._plans(present_relations(self._parts)):
+        plans = self._plans(present_relations(self._parts))
+        for plan in plans:
             if plan.name.lower() == name.lower():
                 if isinstance(plan, Refused):
                     raise plan.refusal
                 return explain(plan)
-        raise _no_view(name, [p.name for p in self.project.views])
+        raise _no_view(name, [p.name for p in plans])
 
     def status(self) -> Status:
         """Where every source and every view stands."""
@@ -289,8 +292,9 @@ class Warehouse:
         if name not in self.project.sources:
             raise ConfigError(
                 f'there is no source "{name}"',
-                detail=f"sources: {', '.join(sorted(self.project.sources))}",
-                hint="a source is removed while the project still says how to reach it",
+                detail="a source is removed while steadyview.toml still says how to reach it",
+                hint=nearest_or_all(name, self.project.sources)
+                or f"write its section [sources.{name}] into steadyview.toml again",
             )
         with self._lease("source remove"):
             # first, so that no view ever rests on a stream with a gap
@@ -398,5 +402,6 @@ class View:
 
 def _no_view(name: str, known: Sequence[str]) -> ConfigError:
     return ConfigError(
-        f'there is no view "{name}"', detail=f"views: {', '.join(sorted(known)) or 'none'}"
+        f'there is no view "{name}"',
+        hint=nearest_or_all(name, known) or "put a view's SQL into a file of views/",
     )
