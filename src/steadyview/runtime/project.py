@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyview.errors import ConfigError
-from steadyview.nearest import did_you_mean, nearest_or_all
+from steadyview.nearest import did_you_mean
 
 FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
@@ -143,8 +143,11 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str], kind: str, where
     known = tuple(known)
     for key in given:
         if key not in known:
-            hint = did_you_mean(key, known) or f"take it out, or use one of: {', '.join(known)}"
-            raise ConfigError(f'unknown {kind} "{key}" in {where}', hint=hint)
+            raise ConfigError(
+                f'unknown {kind} "{key}" in {where}',
+                detail=f"known here: {', '.join(known)}",
+                hint=did_you_mean(key, known) or "take it out",
+            )
 
 
 def _text(section: Mapping[str, Any], key: str, title: str, file: Path) -> str:
@@ -282,7 +285,8 @@ def _family(given: str, title: str, file: Path) -> str:
     if given not in _SOURCE_KEYS:
         raise ConfigError(
             f'"type" in [{title}] of {file} is not a kind of source we know: "{given}"',
-            hint=nearest_or_all(given, _SOURCE_KEYS),
+            detail=f"known: {', '.join(_SOURCE_KEYS)}",
+            hint=did_you_mean(given, _SOURCE_KEYS) or "use one of these",
         )
     return given
 
