@@ -54,10 +54,31 @@ def test_anything_else_is_no_moment(text):
         parse_at(text)
 
 
-def test_help_does_not_wait_for_spark():
-    program = (
-        "import sys, steadyview.cli.app; "
-        "sys.exit('loaded' if {'pyspark', 'pyarrow', 'psycopg'} & set(sys.modules) else 0)"
+HEAVY = ("pyspark", "pyarrow", "deltalake", "numpy", "pandas", "sqlglot", "psycopg")
+LOADING = f"""
+import sys
+from typer.main import get_command
+from typer.testing import CliRunner
+from steadyview.cli.app import app
+
+def every(command, words=()):
+    yield words
+    for name, inner in getattr(command, "commands", {{}}).items():
+        yield from every(inner, (*words, name))
+
+asked = [[*words, "--help"] for words in every(get_command(app))]
+for arguments in [*asked, ["--version"], ["init", sys.argv[1]]]:
+    result = CliRunner().invoke(app, arguments)
+    loaded = sorted(set({HEAVY!r}) & set(sys.modules))
+    if result.exit_code or loaded:
+        sys.exit(f"{{arguments}} has loaded {{loaded}}: {{result.output}}")
+print(len(asked))
+"""
+
+
+def test_help_of_every_command_and_init_load_nothing_heavy(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", LOADING, tmp_path / "shop"], capture_output=True, text=True
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) > len(COMMANDS)

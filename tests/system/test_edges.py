@@ -194,9 +194,9 @@ def test_a_warehouse_without_its_catalog_and_a_catalog_without_its_files_are_tol
     for file in warehouse.glob("catalog.db*"):
         file.unlink()
     for _ in range(2):
-        with steadyview.open(folder, spark=spark) as wh:
-            with pytest.raises(StorageDamaged, match="no catalog"):
-                wh.run_once()
+        refused = pytest.raises(StorageDamaged, match="no catalog")
+        with steadyview.open(folder, spark=spark) as wh, refused:
+            wh.run_once()
     shutil.rmtree(warehouse)
     shutil.copytree(tmp_path / "kept", warehouse)
     shutil.rmtree(warehouse / "views")

@@ -41,7 +41,7 @@ def test_a_refusal_shows_the_line_the_place_and_a_hint() -> None:
         "detail: line 2, column 7",
         "  \tFROM sales.order",
         "  \t     ^",
-        'hint: did you mean "sales.orders" or "sales.order_lines"?',
+        'hint: did you mean "sales.orders"?',
     ]
 
 

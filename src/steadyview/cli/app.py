@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -24,10 +24,13 @@ from steadyview.cli import (
 )
 from steadyview.cli.quiet_java import hide_incubator_warning
 
+_NAME = "steadyview"
+_COMPLETING = "_STEADYVIEW_COMPLETE"
+"""Set by the shell that asks for completions: it waits, and Java is never started."""
+
 app = typer.Typer(
-    name="steadyview",
+    name=_NAME,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -48,6 +51,9 @@ app.add_typer(view.app, name="view")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        # Imported late: it takes longer than everything else that `--help` needs of the library.
+        from importlib.metadata import version
+
         print(f"steadyview {version('steadyview')}")
         raise typer.Exit
 
@@ -68,5 +74,6 @@ def steadyview(
 def main() -> None:
     """Run the command line with the process's arguments, and exit."""
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-    hide_incubator_warning()
-    app()
+    if _COMPLETING not in os.environ:
+        hide_incubator_warning()
+    app(prog_name=_NAME)

@@ -48,6 +48,9 @@ def _show(checks: list[Any]) -> None:
     for check in checks:
         if check.message:
             show(_explained(check) if check in views else _missing(check))
+    for check in views:
+        for warning in check.warnings:
+            show(Text.assemble((f"{check.path}: warning: ", "yellow"), warning))
 
 
 def _missing(check: Any) -> Text:

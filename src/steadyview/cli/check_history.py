@@ -50,7 +50,9 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f'cannot read "{file}"', detail=str(error)) from None
+        why = getattr(error, "strerror", None) or str(error)
+        hint = "name a file that steadyview run --record, or simulate --record, wrote"
+        raise ConfigError(f'cannot read "{file}"', detail=why, hint=hint) from None
 
 
 def _show(verdict: Verdict) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from steadyview.cli.opening import opened
-from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, ViewArgument
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import print_json
 
 
 def command(
-    view: Annotated[str, typer.Argument(metavar="VIEW", help="The view's name.")],
+    view: ViewArgument,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,

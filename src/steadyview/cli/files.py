@@ -28,4 +28,4 @@ def write(file: Path, text: str) -> None:
 
 
 def _cannot_write(file: Path, why: str) -> ConfigError:
-    return ConfigError(f'cannot write "{file}"', detail=why)
+    return ConfigError(f'cannot write "{file}"', detail=why, hint="name another file")

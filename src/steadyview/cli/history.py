@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from steadyview.cli.opening import opened
-from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, ViewArgument
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, print_json, show, table
 
@@ -16,7 +16,7 @@ _COLUMNS = ("cn", "time", "source", "transaction", "added", "removed")
 
 
 def command(
-    view: Annotated[str, typer.Argument(metavar="VIEW", help="The view's name.")],
+    view: ViewArgument,
     limit: Annotated[int, typer.Option(min=1, help="How many commits, newest first.")] = 20,
     project: ProjectOption = HERE,
     json: JsonOption = False,

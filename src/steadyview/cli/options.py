@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from steadyview.cli.completion import source_names, view_names
+
 HERE = Path()
 
 ProjectOption = Annotated[
@@ -18,6 +20,12 @@ ProjectOption = Annotated[
         help="The project's folder; here if none.",
         show_default=False,
     ),
+]
+ViewArgument = Annotated[
+    str, typer.Argument(metavar="VIEW", help="The view's name.", autocompletion=view_names)
+]
+SourceArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The source's name.", autocompletion=source_names)
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Results (and errors) as JSON, for scripts.")

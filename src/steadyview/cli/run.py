@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from steadyview.cli.completion import view_names
 from steadyview.cli.files import check_writable, write
 from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
@@ -29,7 +30,12 @@ def command(  # noqa: PLR0913 - the options of a command
         Path | None, typer.Option(metavar="FILE", help="Write what a view shows, for judging.")
     ] = None,
     view: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The view to record, where there are more.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The view to record, where there are more.",
+            autocompletion=view_names,
+        ),
     ] = None,
     project: ProjectOption = HERE,
     json: JsonOption = False,

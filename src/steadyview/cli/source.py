@@ -1,13 +1,11 @@
-"""`steadyview source list` and `steadyview source remove NAME`."""
+"""`steadyview source list`, `remove NAME` and `resnapshot NAME`."""
 
 from __future__ import annotations
-
-from typing import Annotated
 
 import typer
 
 from steadyview.cli.opening import opened
-from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, SourceArgument
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, print_json, show, table
 
@@ -37,7 +35,7 @@ def list_sources(
 
 @app.command("remove")
 def remove_source(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The source's name.")],
+    name: SourceArgument,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -63,7 +61,7 @@ def remove_source(
 
 @app.command("resnapshot")
 def resnapshot(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The source's name.")],
+    name: SourceArgument,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,

@@ -5,13 +5,13 @@ Claim: nothing that exists is overwritten, and either the whole project is made 
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
 from steadyview.errors import ConfigError
+from steadyview.runtime.project import as_identifier
 
 _TEXTS = ("steadyview.toml", "views/revenue_by_region.sql", "views/order_details.sql")
 _DATABASES = {"sales.db": "sales.sql", "crm.db": "crm.sql"}
@@ -22,9 +22,9 @@ def create_starter(directory: Path) -> list[str]:
     """Make the project in `directory`; the files made, relative to it."""
     names = [*_TEXTS, *_DATABASES, _IGNORED]
     _refuse_existing(directory, names)
-    (directory / "views").mkdir(parents=True, exist_ok=True)
+    _make_folders(directory)
     for name in _TEXTS:
-        text = _template(name).replace("{project}", _project_name(directory))
+        text = _template(name).replace("{project}", as_identifier(directory.absolute().name))
         (directory / name).write_text(text, encoding="utf-8")
     for name, script in _DATABASES.items():
         _create_database(directory / name, _template(script))
@@ -34,7 +34,7 @@ def create_starter(directory: Path) -> list[str]:
 
 def _refuse_existing(directory: Path, names: list[str]) -> None:
     if directory.exists() and not directory.is_dir():
-        raise ConfigError(f'"{directory}" is not a folder')
+        raise ConfigError(f'"{directory}" is not a folder', hint="name another folder")
     for name in names:
         if (directory / name).exists():
             raise ConfigError(
@@ -44,14 +44,15 @@ def _refuse_existing(directory: Path, names: list[str]) -> None:
             )
 
 
-def _project_name(directory: Path) -> str:
-    """The folder's name as an identifier.
-
-    >>> _project_name(Path("/tmp/my-shop 2"))
-    'my_shop_2'
-    """
-    name = re.sub(r"[^A-Za-z0-9_]", "_", directory.absolute().name)
-    return name if re.match(r"[A-Za-z_]", name) else f"project_{name}"
+def _make_folders(directory: Path) -> None:
+    try:
+        (directory / "views").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f'cannot make the folder "{directory}"',
+            detail=error.strerror,
+            hint="name a folder in a place that you may write to",
+        ) from None
 
 
 def _template(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from steadyview.cli.completion import view_names
 from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.reporting import ExitCode, reporting
@@ -19,7 +20,10 @@ _HEADINGS = ("view", "cn", "verdict", "missing", "extra", "log rows used", "seco
 
 def command(
     views: Annotated[
-        list[str] | None, typer.Argument(metavar="[VIEW]...", help="Which views; all if none.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[VIEW]...", help="Which views; all if none.", autocompletion=view_names
+        ),
     ] = None,
     at: Annotated[
         int | None, typer.Option(min=0, metavar="CN", help="At this commit instead of the newest.")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from steadyview.cli.opening import opened
-from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, ViewArgument
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import print_json
 
@@ -21,7 +19,7 @@ def view() -> None:
 
 @app.command("rebuild")
 def rebuild(
-    name: Annotated[str, typer.Argument(metavar="VIEW", help="The view's name.")],
+    name: ViewArgument,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,

@@ -13,6 +13,7 @@ from steadyview.changes import arrow_type
 from steadyview.engine.failures import carried
 from steadyview.errors import ViewRefused
 from steadyview.views.definition import Definition, Grouping, Occurrence, Types
+from steadyview.views.reasons import BY_CODE
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
@@ -55,7 +56,8 @@ def output_types(
         fields = spark.sql(sql).schema.fields
     except PySparkException as error:
         fact = f'Spark rejects view "{view}"'
-        raise ViewRefused("TYPE_ERROR", fact, detail=reason(error)) from error
+        hint = "correct the SQL as Spark says"
+        raise ViewRefused("TYPE_ERROR", fact, detail=reason(error), hint=hint) from error
     return tuple((f.name, type_name(f.dataType)) for f in fields)
 
 
@@ -78,7 +80,7 @@ def _state(definition: Definition, sql: str, type_: str) -> str:
         raise ViewRefused(
             "FLOAT_SUM",
             f'view "{definition.name}" sums a {type_}, which cannot be kept exactly',
-            hint="cast the argument: SUM(CAST(x AS DECIMAL(38,6)))",
+            hint=BY_CODE["FLOAT_SUM"].hint,
         )
     raise ViewRefused(
         "TYPE_ERROR",
@@ -127,7 +129,7 @@ def _schema(spark: SparkSession, sql: str) -> list[str]:
             "TYPE_ERROR",
             "Spark rejects an expression of the view",
             detail=reason(error),
-            hint="correct the expression's types",
+            hint=BY_CODE["TYPE_ERROR"].hint,
         ) from error
     return [type_name(f.dataType) for f in fields if f.name != "nothing"]
 
@@ -148,7 +150,7 @@ def _outputs(
             raise ViewRefused(
                 "UNSUPPORTED_TYPE",
                 f'view "{definition.name}" has a column "{name}" of type {type_}',
-                hint="cast it to a type that a Delta table can hold",
+                hint="cast it to a type of docs/types.md, such as STRING: to_json(x)",
             )
     return tuple(zip(names, types, strict=True))
 

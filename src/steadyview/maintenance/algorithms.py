@@ -25,6 +25,7 @@ from steadyview.maintenance.strobe import Strobe
 from steadyview.maintenance.sweep import Sweep
 from steadyview.maintenance.t_strobe import TStrobe
 from steadyview.maintenance.view_algebra import ViewAlgebra
+from steadyview.nearest import nearest_or_all
 
 SINGLE, LOCAL, GLOBAL = "single", "source-local", "global"
 _EVERYWHERE = frozenset({SINGLE, LOCAL, GLOBAL})
@@ -216,13 +217,13 @@ def kind_of(name: str) -> Kind:
     found = KINDS.get(plain)
     if found is None:
         raise ConfigError(
-            f'there is no algorithm "{name}"', hint=f"choose one of: {', '.join(KINDS)}"
+            f'there is no algorithm "{name}"', hint=nearest_or_all(plain, KINDS)
         )
     if not number:
         return found
     if found.with_parameter is None or not number.isdecimal() or int(number) < 1:
         raise ConfigError(
             f'algorithm "{plain}" takes no number "{number}"',
-            hint=f"{plain}:NUMBER, {found.parameter}" if found.parameter else f"write: {plain}",
+            hint=f"write: {plain}" + (f":NUMBER ({found.parameter})" if found.parameter else ""),
         )
     return replace(found.with_parameter(int(number)), name=name)

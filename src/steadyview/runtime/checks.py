@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class ViewCheck:
     line: int | None = None
     column: int | None = None
     hint: str | None = None
+    warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -80,8 +81,9 @@ def checked(plan: Planned | Refused) -> ViewCheck:
     if isinstance(plan, Refused):
         return _because(plan.name, plan.path, "refused", plan.refusal)
     if plan.refusal is not None:
-        return _because(plan.name, plan.path, plan.kind, plan.refusal)
-    return ViewCheck(plan.name, plan.path, plan.kind)
+        found = _because(plan.name, plan.path, plan.kind, plan.refusal)
+        return replace(found, warnings=plan.warnings)
+    return ViewCheck(plan.name, plan.path, plan.kind, warnings=plan.warnings)
 
 
 def _because(name: str, path: Path, verdict: str, refusal: ViewRefused) -> ViewCheck:

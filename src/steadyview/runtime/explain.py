@@ -59,6 +59,7 @@ def _incremental(plan: Planned) -> dict[str, Any]:
         "aggregate": plan.definition.grouping is not None,
         "columns": [{"name": n, "type": t} for n, t in plan.types.outputs],
         "indexes_wanted": _wanted(plan),
+        "warnings": list(plan.warnings),
     }
 
 
@@ -74,6 +75,7 @@ def _recomputed(plan: Planned) -> dict[str, Any]:
         "reason": {"code": refusal.code, "message": refusal.message} if refusal else None,
         "relations": [{"table": str(r.name)} for r in plan.relations],
         "columns": [{"name": n, "type": t} for n, t in plan.types.outputs],
+        "warnings": list(plan.warnings),
     }
 
 
@@ -137,6 +139,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
         lines += ["sweeps", *_sweep_lines(data)] if batched else []
     for w in data.get("indexes_wanted", []):
         lines.append(f"hint: an index on {w['table']} ({w['column']}) at {w['source']} would help")
+    lines += [f"warning: {warning}" for warning in data["warnings"]]
     return lines
 
 

@@ -18,7 +18,9 @@ from steadyview.runtime.spark_types import SparkTypes
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition, Types
 from steadyview.views.join_tree import JoinTree, join_tree
-from steadyview.views.parse import ViewText, parse_view
+from steadyview.views.misreadings import texts_like_columns
+from steadyview.views.parse import ViewText, parse_view, view_name
+from steadyview.views.reasons import BY_CODE, NOT_CURED
 from steadyview.views.rewrite import tables_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ class Planned:
     refusal: ViewRefused | None = None
     algorithm: Kind | None = None
     """The algorithm that somebody forced; None: the default."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is SQL and probably not what was meant."""
+        return tuple(texts_like_columns(self.text.source(), self.relations))
 
     @property
     def forced(self) -> bool:
@@ -145,13 +152,13 @@ def plan_views(
     unsupported: Unsupported,
 ) -> list[Planned | Refused]:
     """Every view file's plan; one refused view never stops the others."""
-    plans = []
-    names = {f.name for f in files}
-    for file in files:
+    plans: list[Planned | Refused] = []
+    names = [view_name(f.name, f.text) for f in files]
+    for file, name in zip(files, names, strict=True):
         try:
-            plans.append(_plan(spark_types, file, relations, unsupported, names - {file.name}))
+            plans.append(_plan(spark_types, file, relations, unsupported, {*names} - {name}))
         except ViewRefused as refusal:
-            plans.append(Refused(file.name, file.path, refusal))
+            plans.append(Refused(name, file.path, refusal))
     return _unique(plans)
 
 
@@ -164,17 +171,20 @@ def _plan(
 ) -> Planned:
     if file.unreadable is not None:
         message = f'the file of view "{file.name}" cannot be read'
-        raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint="write it in UTF-8")
+        hint = "save it in UTF-8, readable for the user that runs steadyview"
+        raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint=hint)
     text = parse_view(file.name, file.text)
     try:
         definition = analyze(text, relations, unsupported, others)
         types = spark_types.of(definition)
         algorithm = text.algorithm and fitted(text, definition, text.algorithm)
     except ViewRefused as refusal:
-        if text.fallback != "recompute":
+        if refusal.code in NOT_CURED or (text.fallback != "recompute" and not _by_spark(refusal)):
             raise
-        used = tuple(tables_of(text, relations))
-        types = spark_types.of_text(text, used, relations)
+        used = tuple(tables_of(text, relations, others))
+        if text.fallback != "recompute":
+            raise _in_own_words(spark_types, text, used, refusal) from None
+        types = _recomputed_types(spark_types, text, used, refusal)
         return Planned(text, file.path, used, types, refusal=refusal)
     read = {o.relation.name: o.relation for o in definition.occurrences}
     return Planned(
@@ -188,6 +198,37 @@ def _plan(
     )
 
 
+def _recomputed_types(
+    spark_types: SparkTypes,
+    text: ViewText,
+    used: Sequence[RelationSchema],
+    refusal: ViewRefused,
+) -> Types:
+    """The types of a view kept by recomputing its SQL text; refused if Spark cannot read it."""
+    try:
+        return spark_types.of_text(text, used)
+    except ViewRefused:
+        if not BY_CODE[refusal.code].recompute:
+            raise refusal from None
+        raise
+
+
+def _by_spark(refusal: ViewRefused) -> bool:
+    """Whether Spark refused, asked about columns under our names for them."""
+    return refusal.code == "TYPE_ERROR" and refusal.line is None
+
+
+def _in_own_words(
+    spark_types: SparkTypes, text: ViewText, used: Sequence[RelationSchema], refusal: ViewRefused
+) -> ViewRefused:
+    """The refusal, with what Spark says of the view's own text and not of our names for columns."""
+    try:
+        spark_types.of_text(text, used)
+    except ViewRefused as own:
+        return ViewRefused(refusal.code, own.message, detail=own.detail, hint=refusal.hint)
+    return refusal
+
+
 def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:
     """A name may be taken once: the first file keeps it."""
     seen: dict[str, Path] = {}
@@ -197,8 +238,8 @@ def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:
             refusal = ViewRefused(
                 "DUPLICATE_NAME",
                 f'view "{plan.name}" is defined twice',
-                detail=f"also in {seen[plan.name.lower()].name}",
-                hint="rename one of them",
+                detail=f'in "{seen[plan.name.lower()].name}", which counts, and in this file',
+                hint="give one of the two another name, or delete its file",
             )
             result.append(Refused(plan.name, plan.path, refusal))
             continue

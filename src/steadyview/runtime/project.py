@@ -9,10 +9,11 @@ Secrets: settings of sources and of Spark never show in a `repr` or in an error.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
+import shlex
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyview.errors import ConfigError
+from steadyview.nearest import did_you_mean
 
 FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
@@ -34,6 +36,19 @@ _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 AUDITS = ("daily", "off")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_FAR = 0.8
+"""Other variables of the environment are named only where they are nearly the same."""
+_TOML = "correct the line; texts stand in double quotes, lists in brackets"
+_UTF8 = "save it in UTF-8"
+_EXAMPLES = {
+    "name": '"shop"',
+    "warehouse": '"warehouse"',
+    "retention": '"7 days"',
+    "type": '"postgresql", or "sqlite"',
+    "url": '"${SALES_URL}", with SALES_URL=postgresql://user@host/database in the environment',
+    "path": '"crm.db"',
+    "tables": '["orders", "order_lines"]',
+}
 _DURATION = re.compile(r"(\d+)\s*(minute|hour|day|week)s?")
 
 
@@ -100,24 +115,32 @@ def parse_duration(text: str) -> timedelta:
 
 
 def _read_toml(file: Path) -> dict[str, Any]:
+    folder = shlex.quote(str(file.parent))
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise ConfigError(
             f'there is no project in "{file.parent}"',
             detail=f'"{FILE_NAME}" was not found there',
-            hint=f"run: steadyview init {file.parent}   (or name a project: --project DIR)",
+            hint=f"name the project's folder, --project DIR, or make one: steadyview init {folder}",
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f'"{file}" is not valid TOML', detail=str(error)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f'"{file}" cannot be read', detail=str(error)) from None
+        raise ConfigError(f'"{file}" is not valid TOML', detail=str(error), hint=_TOML) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f'"{file}" is not text', detail=str(error), hint=_UTF8) from None
+    except OSError as error:
+        hint = "let the user that runs steadyview read it"
+        raise ConfigError(f'"{file}" cannot be read', detail=error.strerror, hint=hint) from None
 
 
 def _section(data: Mapping[str, Any], name: str, file: Path) -> dict[str, Any]:
     section = data.get(name, {})
     if not isinstance(section, dict):
-        raise ConfigError(f'"{name}" must be a section, [{name}], in {file}')
+        raise ConfigError(
+            f'"{name}" in {file} is not a section',
+            detail=_found(section),
+            hint=f"write [{name}] on a line of its own, and its settings below it",
+        )
     return section
 
 
@@ -125,19 +148,34 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str], kind: str, where
     known = tuple(known)
     for key in given:
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f'did you mean "{close[0]}"?' if close else None
-            detail = f"known here: {', '.join(known)}"
-            raise ConfigError(f'unknown {kind} "{key}" in {where}', detail=detail, hint=hint)
+            raise ConfigError(
+                f'unknown {kind} "{key}" in {where}',
+                detail=f"known here: {', '.join(known)}",
+                hint=did_you_mean(key, known) or "take it out",
+            )
 
 
 def _text(section: Mapping[str, Any], key: str, title: str, file: Path) -> str:
     if key not in section:
-        raise ConfigError(f'[{title}] of {file} lacks "{key}"')
+        raise ConfigError(f'[{title}] of {file} lacks "{key}"', hint=_example(key))
     value = section[key]
     if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f'"{key}" in [{title}] of {file} must be a text that is not empty')
+        raise ConfigError(
+            f'"{key}" in [{title}] of {file} must be a text that is not empty',
+            detail=None if isinstance(value, str) else _found(value),
+            hint=_example(key),
+        )
     return value
+
+
+def _example(key: str) -> str:
+    return f"for example: {key} = {_EXAMPLES[key]}"
+
+
+def _found(value: Any) -> str:
+    """The kind of a value, without the value: it may be a secret."""
+    kinds = {bool: "true or false", str: "a text", dict: "a section", list: "a list"}
+    return f"found {kinds.get(type(value), 'a number or a date')}"
 
 
 def _identifier(name: str, kind: str, file: Path) -> str:
@@ -145,8 +183,19 @@ def _identifier(name: str, kind: str, file: Path) -> str:
         raise ConfigError(
             f'"{name}" cannot be a {kind} in {file}',
             detail="a name is letters a-z, digits and underscores, and does not start with a digit",
+            hint=f"for example: {as_identifier(name)}",
         )
     return name
+
+
+def as_identifier(text: str) -> str:
+    """The text as a name that a project or a source may have.
+
+    >>> as_identifier("my-shop 2"), as_identifier("2nd")
+    ('my_shop_2', '_2nd')
+    """
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return name if _IDENTIFIER.fullmatch(name) else f"_{name}"
 
 
 def _warehouse(root: Path, project: Mapping[str, Any], file: Path) -> Path:
@@ -155,7 +204,8 @@ def _warehouse(root: Path, project: Mapping[str, Any], file: Path) -> Path:
     folder = _text(project, "warehouse", "project", file)
     if "://" in folder:
         raise ConfigError(
-            f'"warehouse" in [project] of {file} must be a local folder, not a URI: "{folder}"'
+            f'"warehouse" in [project] of {file} must be a local folder, not a URI: "{folder}"',
+            hint='write a folder, relative to the file: warehouse = "warehouse"',
         )
     return root / Path(folder).expanduser()
 
@@ -169,7 +219,8 @@ def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
     except (ValueError, OverflowError):
         raise ConfigError(
             f'"retention" in [project] of {file} is not a duration: "{text}"',
-            hint='write a whole number of minutes, hours, days or weeks: retention = "7 days"',
+            detail="a duration is a whole number of minutes, hours, days or weeks, not zero",
+            hint=_example("retention"),
         ) from None
 
 
@@ -191,7 +242,11 @@ def _spark_value(key: str, value: Any, file: Path) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise ConfigError(f'"{key}" in [spark] of {file} must be a text, a number or true/false')
+    raise ConfigError(
+        f'"{key}" in [spark] of {file} must be a text, a number or true/false',
+        detail=_found(value),
+        hint=f'for example: "{key}" = "..."',
+    )
 
 
 def _sources(
@@ -203,9 +258,12 @@ def _sources(
     seen: dict[str, str] = {}
     for name in section:
         _identifier(name, "source name", file)
-        # Spark does not tell upper from lower case in names.
         if other := seen.get(name.lower()):
-            raise ConfigError(f'sources "{other}" and "{name}" in {file} differ only in case')
+            raise ConfigError(
+                f'sources "{other}" and "{name}" in {file} differ only in case',
+                detail="Spark does not tell upper from lower case in names",
+                hint="give one of them another name",
+            )
         seen[name.lower()] = name
     found = {}
     for name in section:
@@ -224,7 +282,11 @@ class _VariableMissing(ConfigError):
 def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     title = f"sources.{name}"
     if not isinstance(given, dict):
-        raise ConfigError(f'"{name}" must be a section, [{title}], in {file}')
+        raise ConfigError(
+            f'source "{name}" in {file} is not a section',
+            detail=_found(given),
+            hint=f"write [{title}] on a line of its own, and its settings below it",
+        )
     family = _family(_text(given, "type", title, file), title, file)
     required, optional = _SOURCE_KEYS[family]
     _refuse_unknown(given, required + optional, "key", f"[{title}] of {file}")
@@ -244,11 +306,10 @@ def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -
 
 def _family(given: str, title: str, file: Path) -> str:
     if given not in _SOURCE_KEYS:
-        close = difflib.get_close_matches(given, _SOURCE_KEYS, n=1, cutoff=0.5)
         raise ConfigError(
             f'"type" in [{title}] of {file} is not a kind of source we know: "{given}"',
             detail=f"known: {', '.join(_SOURCE_KEYS)}",
-            hint=f'did you mean "{close[0]}"?' if close else None,
+            hint=did_you_mean(given, _SOURCE_KEYS) or "use one of these",
         )
     return given
 
@@ -258,10 +319,13 @@ def _check_tables(tables: Any, title: str, file: Path) -> None:
     if not tables or not texts:
         raise ConfigError(
             f"[{title}] of {file} must list the tables to watch",
-            hint='for example: tables = ["orders", "order_lines"]',
+            hint=_example("tables"),
         )
-    if len(set(tables)) < len(tables):
-        raise ConfigError(f'"tables" in [{title}] of {file} names a table twice')
+    twice = [table for table, count in Counter(tables).items() if count > 1]
+    if twice:
+        raise ConfigError(
+            f'"tables" in [{title}] of {file} names "{twice[0]}" twice', hint="name it once"
+        )
 
 
 def _filled(value: Any, key: str, title: str, file: Path, environment: Mapping[str, str]) -> Any:
@@ -277,7 +341,7 @@ def _filled(value: Any, key: str, title: str, file: Path, environment: Mapping[s
             raise _VariableMissing(
                 f'environment variable "{variable}" is not set',
                 detail=f'"{key}" in [{title}] of {file} uses it',
-                hint=f"run: export {variable}=...",
+                hint=did_you_mean(variable, environment, _FAR) or f"run: export {variable}=...",
             )
         return environment[variable]
 

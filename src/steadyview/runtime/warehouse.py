@@ -26,6 +26,7 @@ from steadyview.errors import (
     TransientError,
     WarehouseHeld,
 )
+from steadyview.nearest import nearest_or_all
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.project import load_project
@@ -128,7 +129,7 @@ class Warehouse:
                 if isinstance(plan, Refused):
                     raise plan.refusal
                 return plan
-        raise _no_view(name, [p.name for p in self.project.views])
+        raise _no_view(name, [p.name for p in plans])
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -372,9 +373,7 @@ class Warehouse:
     def _known_source(self, name: str) -> None:
         known = {*self.project.sources, *(s.name for s in self._catalog.sources.states())}
         if name not in known:
-            raise ConfigError(
-                f'there is no source "{name}"', detail=f"sources: {', '.join(sorted(known))}"
-            )
+            raise ConfigError(f'there is no source "{name}"', hint=nearest_or_all(name, known))
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -492,7 +491,8 @@ class View:
 
 def _no_view(name: str, known: Sequence[str]) -> ConfigError:
     return ConfigError(
-        f'there is no view "{name}"', detail=f"views: {', '.join(sorted(known)) or 'none'}"
+        f'there is no view "{name}"',
+        hint=nearest_or_all(name, known) or "put a view's SQL into a file of views/",
     )
 
 

@@ -15,7 +15,9 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from steadyview.errors import ViewRefused
-from steadyview.views.functions import AGGREGATES, SESSION_WORDS, refusal_of
+from steadyview.nearest import did_you_mean
+from steadyview.views.functions import AGGREGATES, INSTEAD, SCALAR, SESSION_WORDS, refusal_of
+from steadyview.views.misreadings import misreading, quoted_name, unknown_type, unreadable
 from steadyview.views.source_text import SourceText, Span
 
 _LEAD = "SELECT "
@@ -126,9 +128,17 @@ def _syntax_error(source: SourceText, error: ParseError, start: int, lead: int) 
     for _ in range(line - 1):
         newline = source.text.find("\n", start)
         start = newline + 1 if newline >= 0 else start
-    what = (first.get("description") or "unreadable").split("<")[0].strip().rstrip(".").lower()
     place = min(max(start + offset, 0), len(source.text))
-    return source.refusal("SYNTAX_ERROR", place, f"has a syntax error: {what}")
+    return _unreadable_from(source, place)
+
+
+def _unreadable_from(source: SourceText, place: int) -> ViewRefused:
+    at = next((i for i, t in enumerate(source.tokens) if t.stop > place), len(source.tokens))
+    if at == len(source.tokens):
+        return source.refusal("SYNTAX_ERROR", place, "ends too early")
+    _refuse_spelling(source, at)
+    way = misreading(source, at)
+    return source.refusal("SYNTAX_ERROR", place, unreadable(source, at), instead=way)
 
 
 def _without_alias(
@@ -140,7 +150,11 @@ def _without_alias(
         return span, None, tree
     last = source.tokens[span.stop - 1]
     if not last.name or last.name != tree.alias:
-        raise source.refuse_at("UNSUPPORTED_SYNTAX", span.stop - 1, "has an unreadable alias")
+        way = quoted_name(source, span.stop - 1)
+        fact = f"has {last.raw} where a column's name was expected"
+        raise source.refuse_at(
+            "UNSUPPORTED_SYNTAX", span.stop - 1, fact, instead=way, recompute=not way
+        )
     stop = span.stop - 1
     stop -= source.word(stop - 1) == "AS"
     return Span(span.start, stop), last.name, tree.this
@@ -156,7 +170,9 @@ def _star(tree: exp.Expression) -> tuple[str, ...] | None:
 def _refuse_shapes(source: SourceText, span: Span, tree: exp.Expression) -> None:
     for star in tree.find_all(exp.Star):
         if not isinstance(star.parent, exp.Count):
-            raise source.refuse_at("UNSUPPORTED_SYNTAX", span.start, 'has a "*" in an expression')
+            way = "list the columns one by one"
+            fact = 'has a "*" that is not COUNT(*) or a whole list of columns'
+            raise source.refuse_at("UNSUPPORTED_SYNTAX", span.start, fact, instead=way)
     for alias in tree.find_all(exp.Alias):
         if not isinstance(alias.parent, exp.Struct):
             raise source.refuse_at("SYNTAX_ERROR", span.start, "has an alias inside an expression")
@@ -183,13 +199,39 @@ def _refuse_foreign(source: SourceText, span: Span) -> None:
         if word in _MARKERS:
             raise source.refuse_at("PARAMETER", i, f'has the marker "{word}"')
         if word in {"SELECT", "VALUES"} and before == "(":
-            raise source.refuse_at("SUBQUERY", i, "has a subquery in an expression")
+            raise _subquery(source, span, i)
         if word == "OVER" and before in {")", "NULLS"}:
             raise source.refuse_at("WINDOW", i, "uses a window function")
         if word == "FILTER" and before == ")":
             raise source.refuse_at("AGGREGATE_FILTER", i, "filters an aggregate")
         if _is_call(source, i):
             _refuse_call(source, i)
+        _refuse_spelling(source, i)
+
+
+def _subquery(source: SourceText, span: Span, i: int) -> ViewRefused:
+    """A join can take the place of IN and EXISTS only where they are a condition by themselves."""
+    kind = source.word(i - 2)
+    if kind not in {"IN", "EXISTS"}:
+        return source.refuse_at("SUBQUERY", i, "has a subquery in an expression", instead="")
+    negation = "NOT " if source.word(i - 3) in {"NOT", "!"} else ""
+    words = {source.word(at) for at in range(span.start, i)}
+    ends = source.partner[i - 1] == span.stop - 1
+    alone = ends and source.word(span.start - 1) in {"WHERE", "ON", "AND", "("}
+    joinable = alone and words.isdisjoint({"NOT", "!", "OR", "CASE"})
+    fact = f"uses {negation}{kind} with a subquery"
+    return source.refuse_at("SUBQUERY", i, fact, instead=None if joinable else "")
+
+
+def _refuse_spelling(source: SourceText, i: int) -> None:
+    """Refuse types that Spark has not, and names in double quotes where only a name can be."""
+    type_ = unknown_type(source, i)
+    if type_ is not None:
+        fact = f'casts to the unknown type "{source.tokens[i].raw}"'
+        raise source.refuse_at("UNKNOWN_TYPE", i, fact, instead=type_ or None)
+    quoted = quoted_name(source, i)
+    if quoted and "." in (source.word(i - 1), source.word(i + 1)):
+        raise source.refuse_at("SYNTAX_ERROR", i, "quotes a name like a text", instead=quoted)
 
 
 def _is_call(source: SourceText, i: int) -> bool:
@@ -204,12 +246,26 @@ def _is_call(source: SourceText, i: int) -> bool:
 def _refuse_call(source: SourceText, i: int) -> None:
     name = source.tokens[i].name.lower()
     if source.word(i - 1) == ".":
-        raise source.refuse_at("UNKNOWN_FUNCTION", i, f'calls the unknown function "{name}"')
+        raise _unknown_function(source, i)
     code = refusal_of(name, arguments=source.word(i + 2) != ")")
+    if code == "UNKNOWN_FUNCTION":
+        raise _unknown_function(source, i)
     if code:
-        raise source.refuse_at(code, i, f'calls the function "{name}"')
+        fact = f'calls the function "{name}"'
+        recompute = False if name in INSTEAD else None
+        raise source.refuse_at(code, i, fact, instead=INSTEAD.get(name), recompute=recompute)
     if name in AGGREGATES and source.word(i + 2) == "DISTINCT":
         raise source.refuse_at("DISTINCT_AGGREGATE", i, f'uses "{name}" over DISTINCT')
+
+
+def _unknown_function(source: SourceText, i: int) -> ViewRefused:
+    name = source.tokens[i].name.lower()
+    if source.word(i - 1) == ".":
+        name = f"{source.tokens[i - 2].name.lower()}.{name}"
+    near = did_you_mean(name, SCALAR | AGGREGATES.keys())
+    return source.refuse_at(
+        "UNKNOWN_FUNCTION", i, f'calls the unknown function "{name}"', instead=near
+    )
 
 
 def _calls(source: SourceText, span: Span) -> Iterator[Call]:

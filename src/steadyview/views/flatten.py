@@ -95,7 +95,8 @@ class Flattener:
         return Flat(chosen.plain(), scope.grouping)
 
     def _not_top(self, at: int) -> ViewRefused:
-        return self._source.refuse_at("AGGREGATE_NOT_TOP", at, "works on with an aggregation")
+        fact = "joins, filters or aggregates the result of an aggregation"
+        return self._source.refuse_at("AGGREGATE_NOT_TOP", at, fact)
 
     def _require(self, span: Span, scope: Scope) -> None:
         lookup = lookup_in(self._source, scope)
@@ -133,9 +134,10 @@ class Flattener:
             cte, seen = environment.ctes[name]
             named = self._aliased(_scope_of(self.query(cte.query, seen)), cte.alias, cte.at)
             return self._aliased(named, table.alias, table.at) if table.alias else named
-        if name in {view.lower() for view in self._world.other_views} and len(table.parts) == 1:
-            raise self._source.refuse_at("VIEW_ON_VIEW", table.at, f'reads the view "{name}"')
-        relation = find_relation(self._source, table.parts, table.at, self._world.relations)
+        world = self._world
+        relation = find_relation(
+            self._source, table.parts, table.at, world.relations, world.other_views
+        )
         scope = self._occurrence(relation, table)
         return self._aliased(scope, table.alias, table.at) if table.alias else scope
 
@@ -164,7 +166,8 @@ class Flattener:
         count = len(scope.star(()))
         if alias.columns and len(alias.columns) != count:
             fact = f'names {len(alias.columns)} columns for the {count} of "{alias.name}"'
-            raise self._source.refuse_at("UNKNOWN_COLUMN", at, fact)
+            way = f'name all {count}, or write "{alias.name}" without names'
+            raise self._source.refuse_at("UNKNOWN_COLUMN", at, fact, instead=way)
         return scope.renamed(alias.name, alias.columns)
 
     def _join(self, join: Join, environment: Environment) -> Scope:

@@ -116,6 +116,15 @@ SCALAR = _names("""
     xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
 """)
 
+INSTEAD = {
+    "count_if": "write COUNT(CASE WHEN condition THEN 1 END)",
+    "try_sum": "write SUM",
+    "try_avg": "write AVG",
+    "grouping": "leave it out: without GROUPING SETS, CUBE or ROLLUP it is 0 in every row",
+    "grouping_id": "leave it out: without GROUPING SETS, CUBE or ROLLUP it is 0 in every row",
+}
+"""What to write for single functions that are refused."""
+
 _REFUSED = (
     (_names("min max"), "MIN_MAX"),
     (_OTHER_AGGREGATES, "OTHER_AGGREGATE"),

@@ -8,20 +8,29 @@ none, but recorded histories (`checking`) may call their relations so.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from steadyview.changes import RelationSchema
 from steadyview.errors import ViewRefused
+from steadyview.nearest import did_you_mean, nearest_or_all
 from steadyview.views.source_text import SourceText
 
 
 def find_relation(
-    source: SourceText, parts: tuple[str, ...], at: int, relations: Sequence[RelationSchema]
+    source: SourceText,
+    parts: tuple[str, ...],
+    at: int,
+    relations: Sequence[RelationSchema],
+    other_views: Collection[str] = (),
 ) -> RelationSchema:
-    """The relation called `parts` at token `at`; UNKNOWN_TABLE or AMBIGUOUS_TABLE if not one."""
+    """The relation called `parts` at token `at`.
+
+    UNKNOWN_TABLE or AMBIGUOUS_TABLE if it is not one, VIEW_ON_VIEW if it is another view.
+    """
     found = _candidates(parts, relations)
     if not found:
+        if len(parts) == 1 and parts[0].lower() in {view.lower() for view in other_views}:
+            raise source.refuse_at("VIEW_ON_VIEW", at, f'reads the view "{parts[0]}"')
         raise _unknown(source, parts, at, relations)
     if len(found) > 1:
         listed = ", ".join(f'"{r.name}"' for r in found)
@@ -63,27 +72,15 @@ def _unknown(
     source: SourceText, parts: tuple[str, ...], at: int, relations: Sequence[RelationSchema]
 ) -> ViewRefused:
     name = ".".join(parts)
-    near = near_names(name, [_short(r) for r in relations])
-    return source.refuse_at("UNKNOWN_TABLE", at, f'reads the unknown table "{name}"', hint=near)
+    way = did_you_mean(name, [_short(r) for r in relations])
+    known = {r.name.source for r in relations}
+    if way is None and len(parts) > 1 and parts[0] in known:
+        way = f"list the table in tables of [sources.{parts[0]}] in steadyview.toml"
+    elif way is None and len(parts) > 1:
+        way = f'there is no source "{parts[0]}"; {nearest_or_all(parts[0], known)}'
+    return source.refuse_at("UNKNOWN_TABLE", at, f'reads the unknown table "{name}"', instead=way)
 
 
 def _short(relation: RelationSchema) -> str:
     path = relation.name.path
     return ".".join((relation.name.source, *(path[1:] if path[:-1] == ("public",) else path)))
-
-
-def near_names(name: str, known: Sequence[str]) -> str | None:
-    """A hint that names what may have been meant, None if nothing is near.
-
-    >>> near_names("sales.order", ["sales.orders", "crm.customers"])
-    'did you mean "sales.orders"?'
-    """
-    spelled = {k.lower(): k for k in known}
-    for short in [k for k in spelled if k.rpartition(".")[2] == name.lower()]:
-        return f'did you mean "{spelled[short]}"?'
-    near = difflib.get_close_matches(name.lower(), spelled, n=2, cutoff=0.7)
-    return (
-        f"did you mean {' or '.join(f'{chr(34)}{spelled[n]}{chr(34)}' for n in near)}?"
-        if near
-        else None
-    )

@@ -11,22 +11,34 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from steadyview.errors import ViewRefused
+from steadyview.views.misreadings import misreading, misspelt_word, quoted_name, unreadable
+from steadyview.views.reasons import BY_CODE
 from steadyview.views.source_text import SourceText, Span
+from steadyview.views.trailing import joined, refuse_trailing, trailing_words
 from steadyview.views.words import TRAILING, ends_expression, is_alias, joins, travels
 
 _T = TypeVar("_T")
 _MAXIMAL_DEPTH = 50
+# Of several words of one join, the first here decides: LEFT SEMI is a semijoin.
 _KIND_REFUSALS = {
+    "NATURAL": "NATURAL_JOIN",
+    "ASOF": "ASOF_JOIN",
+    "SEMI": "SEMI_JOIN",
+    "ANTI": "SEMI_JOIN",
     "LEFT": "OUTER_JOIN",
     "RIGHT": "OUTER_JOIN",
     "FULL": "OUTER_JOIN",
     "OUTER": "OUTER_JOIN",
-    "SEMI": "SEMI_JOIN",
-    "ANTI": "SEMI_JOIN",
-    "NATURAL": "NATURAL_JOIN",
-    "ASOF": "ASOF_JOIN",
 }
+_DISTINCT_ON = (
+    "Spark has no DISTINCT ON: leave it out, and keep one row of each group when you read the view"
+)
+_NO_KEYS = "leave GROUP BY () out: aggregates without GROUP BY are over all rows"
 _PRIMARY_REFUSALS = {"LATERAL": "LATERAL_JOIN", "VALUES": "NO_FROM", "TABLE": "TABLE_FUNCTION"}
+_PRIMARY_HINTS = {
+    "VALUES": "put the values into a table of a source",
+    "TABLE": "write the name of a table, source.table, without TABLE",
+}
 
 
 @dataclass(frozen=True)
@@ -129,9 +141,15 @@ class _Reader:
         return relations
 
     def _end(self) -> None:
-        if self._at < self._stop:
-            code = TRAILING.get(self._word(), "UNSUPPORTED_SYNTAX")
-            raise self._refused(code, f'has "{self._source.tokens[self._at].raw}" here')
+        if self._at >= self._stop:
+            return
+        if self._word() in TRAILING:
+            inner = self._depth > 0
+            raise refuse_trailing(self._source, self._at, self._stop, inner=inner)
+        way = misreading(self._source, self._at)
+        if self._word() == "ON":
+            way = "write every ON right behind the JOIN that it belongs to"
+        raise self._misread(unreadable(self._source, self._at), way)
 
     def _query(self) -> Query:
         start = self._at
@@ -148,16 +166,46 @@ class _Reader:
     def _select(self, ctes: tuple[Cte, ...], start: int) -> Query:
         self._take("ALL")
         if self._word() == "DISTINCT":
-            raise self._refused("DISTINCT", "uses SELECT DISTINCT")
+            raise self._distinct()
         items = self._list(self._expression)
         if self._word() in TRAILING:
             self._end()
         if not self._take("FROM"):
-            raise self._source.refuse_at("NO_FROM", start, "has a SELECT without FROM")
+            raise self._without_from(start)
         relations = self._list(self._joined)
         where = self._expression() if self._take("WHERE") else None
         group, group_all = self._group() if self._take("GROUP BY") else (None, False)
         return Query(ctes, items, relations, where, group, group_all, start)
+
+    def _distinct(self) -> ViewRefused:
+        """Told with the clauses at the end of the query, which would be refused next."""
+        if self._source.word(self._at + 1) == "ON":
+            fact = "uses SELECT DISTINCT ON"
+            return self._source.refuse_at(
+                "DISTINCT", self._at, fact, instead=_DISTINCT_ON, recompute=False
+            )
+        behind = trailing_words(self._source, self._at, self._stop)
+        fact = f"uses {joined(['SELECT DISTINCT', *behind])}"
+        if not {TRAILING[word] for word in behind} <= {"ORDER_BY", "LIMIT"} or self._depth:
+            return self._refused("DISTINCT", fact, "")
+        instead = BY_CODE["DISTINCT"].instead
+        if behind:
+            instead += f"; write {joined(behind)} when you read the view"
+        return self._refused("DISTINCT", fact, "" if self._is_grouped() else instead)
+
+    def _is_grouped(self) -> bool:
+        at = self._at
+        while at < self._stop and self._source.word(at) != "GROUP BY":
+            at = self._source.partner.get(at, at) + 1
+        return at < self._stop
+
+    def _without_from(self, start: int) -> ViewRefused:
+        for at in range(start + 1, self._at):
+            instead = misspelt_word(self._source, at, ["FROM"])
+            if instead:
+                fact = f"has {self._source.tokens[at].raw} where FROM was expected"
+                return self._source.refuse_at("NO_FROM", at, fact, instead=instead)
+        return self._source.refuse_at("NO_FROM", start, "has a SELECT without FROM")
 
     def _ctes(self) -> tuple[Cte, ...]:
         if not self._take("WITH"):
@@ -182,16 +230,19 @@ class _Reader:
         return spans, False
 
     def _group_item(self) -> Span:
-        if self._word() in {"GROUPING SETS", "CUBE", "ROLLUP"} or self._is_unit():
-            raise self._refused("GROUPING_SETS", "uses grouping sets")
+        if self._word() == "(" and self._source.word(self._at + 1) == ")":
+            raise self._source.refuse_at(
+                "GROUPING_SETS", self._at, "groups by ()", instead=_NO_KEYS, recompute=False
+            )
+        if self._word() in {"GROUPING SETS", "CUBE", "ROLLUP"}:
+            raise self._refused("GROUPING_SETS", f"groups by {self._word()}")
         span = self._expression()
         for i in range(span.start, span.stop - 1):
             if self._source.word(i) == "WITH" or self._source.word(i) == "GROUPING SETS":
-                raise self._source.refuse_at("GROUPING_SETS", i, "uses grouping sets")
+                words = f"{self._source.word(i)} {self._source.word(i + 1)}".rstrip(" (")
+                fact = f"groups by {words}"
+                raise self._source.refuse_at("GROUPING_SETS", i, fact)
         return span
-
-    def _is_unit(self) -> bool:
-        return self._word() == "(" and self._source.word(self._at + 1) == ")"
 
     def _joined(self) -> Relation:
         left = self._primary()
@@ -205,14 +256,15 @@ class _Reader:
         return left
 
     def _join_kind(self) -> None:
+        start = self._at
         while not self._take("JOIN"):
-            word = self._word()
-            code = _KIND_REFUSALS.get(word)
-            if code == "OUTER_JOIN":
-                code = _KIND_REFUSALS.get(self._source.word(self._at + 1), "OUTER_JOIN")
-            if code:
-                raise self._refused(code, f"uses a join of kind {word}")
             self._at += 1
+        kinds = [self._source.word(i) for i in range(start, self._at - 1)]
+        code = next((_KIND_REFUSALS[kind] for kind in _KIND_REFUSALS if kind in kinds), None)
+        if code:
+            fact = f"uses {' '.join(kinds)} JOIN"
+            instead, recompute = _way_around(kinds)
+            raise self._source.refuse_at(code, start, fact, instead=instead, recompute=recompute)
 
     def _using(self) -> tuple[tuple[str, int], ...]:
         reader = self._inside()
@@ -223,7 +275,7 @@ class _Reader:
     def _primary(self) -> Relation:
         at = self._at
         if self._word() in _PRIMARY_REFUSALS and self._source.word(at + 1) != ".":
-            raise self._refused(_PRIMARY_REFUSALS[self._word()], f"uses {self._word()} in FROM")
+            raise self._not_a_table()
         if self._word() == "(":
             return self._bracketed()
         parts = self._path()
@@ -234,6 +286,16 @@ class _Reader:
         self._refuse_behind_table()
         return Table(parts, alias, at)
 
+    def _not_a_table(self) -> ViewRefused:
+        word, way = self._word(), _PRIMARY_HINTS.get(self._word())
+        return self._source.refuse_at(
+            _PRIMARY_REFUSALS[word],
+            self._at,
+            f"uses {word} in FROM",
+            instead=way,
+            recompute=None if way is None else False,
+        )
+
     def _bracketed(self) -> Relation:
         at = self._at
         word = self._source.word(at + 1)
@@ -243,7 +305,7 @@ class _Reader:
             self._refuse_behind_table()
             return Subquery(query, self._alias(), at)
         if word in _PRIMARY_REFUSALS:
-            raise reader._refused(_PRIMARY_REFUSALS[word], f"uses {word} in FROM")
+            raise reader._not_a_table()
         relations = reader.whole_relations()
         self._refuse_behind_table()
         return Parenthesized(relations, self._alias(), at)
@@ -290,7 +352,9 @@ class _Reader:
     def _name_at(self) -> tuple[str, int]:
         at = self._at
         if at >= self._stop or not self._source.tokens[at].name:
-            raise self._refused("UNSUPPORTED_SYNTAX", "has no name where one was expected")
+            raise self._misread(
+                "has no name where one was expected", quoted_name(self._source, at)
+            )
         self._at += 1
         return self._source.tokens[at].name, at
 
@@ -328,5 +392,20 @@ class _Reader:
         self._at += found
         return found
 
-    def _refused(self, code: str, fact: str) -> ViewRefused:
-        return self._source.refuse_at(code, self._at, fact)
+    def _misread(self, fact: str, way: str | None) -> ViewRefused:
+        """What Spark would not read either, where we know what was meant."""
+        recompute = None if way is None else False
+        return self._source.refuse_at(
+            "UNSUPPORTED_SYNTAX", self._at, fact, instead=way, recompute=recompute
+        )
+
+    def _refused(self, code: str, fact: str, instead: str | None = None) -> ViewRefused:
+        return self._source.refuse_at(code, self._at, fact, instead=instead)
+
+
+def _way_around(kinds: list[str]) -> tuple[str | None, bool | None]:
+    """What to write for these joins where it is not what their reason says: nothing."""
+    outer = not {"LEFT", "RIGHT", "FULL"}.isdisjoint(kinds)
+    if "ANTI" in kinds or ("NATURAL" in kinds and outer):
+        return "", True
+    return None, None

@@ -14,8 +14,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from steadyview.errors import ViewRefused
+from steadyview.nearest import did_you_mean, nearest
+from steadyview.views.misreadings import misspelt_word
 from steadyview.views.source_text import SourceText, Token
 
+PROPERTIES = ("steadyview.level", "steadyview.algorithm", "steadyview.fallback")
 LEVELS = ("convergent", "weak", "strong", "complete")
 FALLBACKS = ("recompute", "refuse")
 _NAME = re.compile(r"\w{1,128}")
@@ -50,7 +54,10 @@ class ViewText:
 
     def source(self) -> SourceText:
         """The SELECT's tokens, with places in the file."""
-        return SourceText(self.select, view=self.name, line=self.line, column=self.column)
+        recomputed = self.fallback == "recompute"
+        return SourceText(
+            self.select, view=self.name, line=self.line, column=self.column, recomputed=recomputed
+        )
 
 
 def parse_view(file_name_stem: str, text: str) -> ViewText:
@@ -60,6 +67,18 @@ def parse_view(file_name_stem: str, text: str) -> ViewText:
     'SELECT 1 AS a'
     """
     return _Reader(SourceText(text, view=file_name_stem)).view()
+
+
+def view_name(file_name_stem: str, text: str) -> str:
+    """The name of the view in a file; the file's own where there is no view to be read.
+
+    >>> view_name("v", "CREATE MATERIALIZED VIEW w AS SELECT 1 AS a"), view_name("v", "DROP")
+    ('w', 'v')
+    """
+    try:
+        return parse_view(file_name_stem, text).name
+    except ViewRefused:
+        return file_name_stem
 
 
 class _Reader:
@@ -79,7 +98,9 @@ class _Reader:
         if _NAME.fullmatch(name) is None:
             raise self._refused("VIEW_NAME", f'cannot have the name "{name}"')
         if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
-            raise self._refused("NOT_A_VIEW", "holds no SELECT here")
+            way = misspelt_word(self._source, self._at, ("SELECT", "CREATE", "WITH"))
+            fact = "holds no SELECT here"
+            raise self._source.refuse_at("NOT_A_VIEW", self._at, fact, instead=way)
         start = self._source.offset(self._at)
         line, column = self._source.place(start)
         select = self._source.text[start : self._source.tokens[stop - 1].stop]
@@ -121,7 +142,11 @@ class _Reader:
             elif self._take("COMMENT"):
                 self._string()
             else:
-                raise self._refused("NOT_A_VIEW", f'has "{self._shown()}" where AS was expected')
+                fact = f'has "{self._shown()}" where AS was expected'
+                way = misspelt_word(self._source, self._at, ("AS", "TBLPROPERTIES", "COMMENT"))
+                if self._source.word(self._at) == "(":
+                    way = "name the columns in SELECT: SELECT x AS a, y AS b"
+                raise self._source.refuse_at("NOT_A_VIEW", self._at, fact, instead=way)
         return properties
 
     def _properties(self) -> dict[str, str]:
@@ -148,16 +173,17 @@ class _Reader:
 
     def _check_property(self, at: int, key: str, value: str) -> None:
         refuse = self._source.refuse_at
-        if key == "steadyview.level":
-            if value not in LEVELS:
-                raise refuse("UNKNOWN_LEVEL", at, f'asks for the unknown level "{value}"')
-        elif key == "steadyview.fallback":
-            if value not in FALLBACKS:
-                raise refuse("UNKNOWN_FALLBACK", at, f'asks for the unknown fallback "{value}"')
-        elif key == "steadyview.algorithm":
+        if key == "steadyview.level" and value not in LEVELS:
+            fact, way = f'asks for the unknown level "{value}"', did_you_mean(value, LEVELS)
+            raise refuse("UNKNOWN_LEVEL", at, fact, instead=way)
+        if key == "steadyview.fallback" and value not in FALLBACKS:
+            fact, way = f'asks for the unknown fallback "{value}"', did_you_mean(value, FALLBACKS)
+            raise refuse("UNKNOWN_FALLBACK", at, fact, instead=way)
+        if key == "steadyview.algorithm":
             self._algorithm_at = self._source.place(self._source.offset(at))
-        elif key.lower().startswith("steadyview."):
-            raise refuse("UNKNOWN_PROPERTY", at, f'has the unknown property "{key}"')
+        if key not in PROPERTIES and nearest(key.partition(".")[0], ["steadyview"]):
+            fact, way = f'has the unknown property "{key}"', did_you_mean(key, PROPERTIES)
+            raise refuse("UNKNOWN_PROPERTY", at, fact, instead=way)
 
     def _string(self) -> str:
         token = self._next()
@@ -186,7 +212,9 @@ class _Reader:
 
     def _expect(self, word: str) -> None:
         if not self._take(word):
-            raise self._refused("NOT_A_VIEW", f'has "{self._shown()}" where {word} was expected')
+            fact = f'has "{self._shown()}" where {word} was expected'
+            way = misspelt_word(self._source, self._at, (word,))
+            raise self._source.refuse_at("NOT_A_VIEW", self._at, fact, instead=way)
 
     def _shown(self) -> str:
         tokens = self._source.tokens

@@ -2,6 +2,9 @@
 
 `docs/reasons.md` documents exactly these, in this order (a test holds the two together). A code is
 never renamed or reused; new ones are appended to their group.
+
+Claim: a hint never changes what the view means. What it says to write instead gives the same rows,
+or says under which condition it does; where it says that a view can be recomputed, Spark runs it.
 """
 
 from __future__ import annotations
@@ -10,19 +13,64 @@ from typing import NamedTuple
 
 
 class Reason(NamedTuple):
-    """A stable code, one sentence of meaning, and what a person can do about it."""
+    """A stable code, one sentence of meaning, and what a person can do about it.
+
+    `instead`: what to write; empty where there is nothing. `recompute`: recomputing the view helps.
+    """
 
     code: str
     meaning: str
-    hint: str
+    instead: str
+    recompute: bool = False
+
+    @property
+    def hint(self) -> str:
+        """All that a person can do."""
+        return hint(self.instead, recompute=self.recompute)
 
 
-_RECOMPUTE = "set 'steadyview.fallback' = 'recompute' to have the view recomputed instead"
+def hint(
+    instead: str, *, recompute: bool, recomputed: bool = False, view: str = "name"
+) -> str:
+    """What to write instead, and how to have the view recomputed, unless it is already."""
+    if not recompute:
+        return instead
+    if recomputed:
+        return instead and f"to have it maintained incrementally: {instead}"
+    way = (
+        f"have it recomputed: CREATE MATERIALIZED VIEW {view}"
+        " TBLPROPERTIES ('steadyview.fallback' = 'recompute') AS SELECT ..."
+    )
+    return f"{instead}; or {way}" if instead else way
+
+
+
+NOT_CURED = frozenset(
+    {
+        "VIEW_ON_VIEW",
+        "UNSUPPORTED_TYPE",
+        "DUPLICATE_NAME",
+        "RESERVED_NAME",
+        "TABLESAMPLE",
+        "NON_DETERMINISTIC",
+        "SESSION_FUNCTION",
+    }
+)
+"""What stays refused in a view that asks to be recomputed: columns that cannot be stored, and rows
+that another reading of the same tables would not give again."""
 
 REASONS: tuple[Reason, ...] = (
     # the file
-    Reason("SYNTAX_ERROR", "the text is not SQL that can be read", "correct the SQL"),
-    Reason("SEVERAL_STATEMENTS", "the file holds more than one statement", "one view per file"),
+    Reason(
+        "SYNTAX_ERROR",
+        "the text is not SQL that can be read",
+        "correct the SQL at the place shown, in Spark's dialect",
+    ),
+    Reason(
+        "SEVERAL_STATEMENTS",
+        "the file holds more than one statement",
+        "move every further statement into a file of its own: one view per file",
+    ),
     Reason(
         "NOT_A_VIEW",
         "the file holds something other than one SELECT or CREATE MATERIALIZED VIEW",
@@ -31,7 +79,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "VIEW_NAME",
         "the view's name is not one plain identifier",
-        "use letters, digits and underscores, at most 128 of them",
+        "use letters, digits and underscores, at most 128 of them, and no schema in front",
     ),
     Reason(
         "UNKNOWN_PROPERTY",
@@ -77,7 +125,8 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "UNSUPPORTED_SYNTAX",
         "a construct of the SQL is outside what views are read for",
-        "write it as a plain SELECT ... FROM ... WHERE ... GROUP BY ...; " + _RECOMPUTE,
+        "write it as a plain SELECT ... FROM ... WHERE ... GROUP BY ...",
+        recompute=True,
     ),
     Reason(
         "PARAMETER",
@@ -88,7 +137,8 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "UNKNOWN_TABLE",
         "a table is neither watched at a source nor a WITH query",
-        "name it source.table or source.schema.table, and list it in the source's tables",
+        "write source.table or source.schema.table, and list the table in tables of its source in"
+        " steadyview.toml",
     ),
     Reason(
         "AMBIGUOUS_TABLE",
@@ -98,18 +148,23 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "VIEW_ON_VIEW",
         "the view reads another view",
-        "repeat the other view's SELECT as a WITH query",
+        "repeat the other view's SELECT: WITH name AS (SELECT ...) SELECT ... FROM name",
     ),
-    Reason("UNKNOWN_COLUMN", "a column does not exist", "see the columns of the table"),
+    Reason(
+        "UNKNOWN_COLUMN",
+        "a column does not exist",
+        "use a column of the tables in FROM; one that was added at the source while steadyview run"
+        " was up can be used after its next start",
+    ),
     Reason(
         "AMBIGUOUS_COLUMN",
         "a column's name means several columns",
-        "qualify the column with its table's alias",
+        "write the table's alias in front of it: alias.column",
     ),
     Reason(
         "UNSUPPORTED_TYPE",
         "a column's type cannot be kept exactly",
-        "leave the column out, or cast it at the source to a type of docs/types.md",
+        "leave the column out of the view, or give it a type of docs/types.md",
     ),
     Reason(
         "DUPLICATE_NAME",
@@ -125,118 +180,203 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "NO_FROM",
         "a SELECT reads no table",
-        "a view is maintained from the changes of tables: add FROM",
+        "a view is maintained from the changes of tables: add FROM source.table",
     ),
-    Reason("OUTER_JOIN", "LEFT, RIGHT and FULL joins are not maintained", _RECOMPUTE),
-    Reason("SEMI_JOIN", "SEMI and ANTI joins are not maintained", _RECOMPUTE),
+    Reason(
+        "OUTER_JOIN",
+        "LEFT, RIGHT and FULL joins are not maintained",
+        "where every row finds a match, JOIN gives the same rows",
+        recompute=True,
+    ),
+    Reason(
+        "SEMI_JOIN",
+        "SEMI and ANTI joins are not maintained",
+        "where a row can match one row at most (a unique key of the other table), JOIN gives the"
+        " same rows as SEMI JOIN",
+        recompute=True,
+    ),
     Reason(
         "NATURAL_JOIN",
         "a NATURAL join changes its meaning when a table gets a column",
         "write JOIN ... USING (columns)",
     ),
-    Reason("ASOF_JOIN", "ASOF joins are not maintained", _RECOMPUTE),
-    Reason("LATERAL_JOIN", "LATERAL subqueries are not maintained", _RECOMPUTE),
-    Reason("LATERAL_VIEW", "LATERAL VIEW is not maintained", _RECOMPUTE),
+    Reason(
+        "ASOF_JOIN",
+        "Spark's SQL has no ASOF joins",
+        "join on the range (ON p.time <= o.time), and keep the newest match of each row when you"
+        " read the view",
+    ),
+    Reason("LATERAL_JOIN", "LATERAL subqueries are not maintained", "", recompute=True),
+    Reason(
+        "LATERAL_VIEW",
+        "LATERAL VIEW is not maintained",
+        "select the column as it is, and write LATERAL VIEW when you read the view",
+        recompute=True,
+    ),
     Reason(
         "GENERATOR",
         "functions that make several rows of one (explode, inline, stack...) are not maintained",
-        _RECOMPUTE,
+        "select the argument as it is, and call the function when you read the view",
+        recompute=True,
     ),
-    Reason("TABLE_FUNCTION", "a table function is not a watched table", _RECOMPUTE),
-    Reason("TABLESAMPLE", "a sample is not a function of the table's rows", "leave it out"),
+    Reason("TABLE_FUNCTION", "a table function is not a watched table", "", recompute=True),
+    Reason(
+        "TABLESAMPLE",
+        "a sample is not a function of the table's rows",
+        "leave it out, and sample when you read the view",
+    ),
     Reason(
         "TIME_TRAVEL",
         "a table is read as of another time than the view's",
         "leave it out; a view's past states are read with: steadyview query --at",
     ),
-    Reason("PIVOT", "PIVOT and UNPIVOT are not maintained", _RECOMPUTE),
-    Reason("RECURSIVE", "recursive WITH queries are not maintained", _RECOMPUTE),
+    Reason(
+        "PIVOT",
+        "PIVOT and UNPIVOT are not maintained",
+        "leave it out, and write it when you read the view",
+        recompute=True,
+    ),
+    Reason("RECURSIVE", "recursive WITH queries are not maintained", "", recompute=True),
     Reason(
         "TOO_MANY_RELATIONS",
         "the view has more than 64 occurrences of tables once its subqueries are flattened",
-        "split the view",
+        "make several views, and join them when you read them",
+        recompute=True,
     ),
     # rows
-    Reason("DISTINCT", "SELECT DISTINCT is not maintained", "use GROUP BY over the columns"),
+    Reason(
+        "DISTINCT",
+        "SELECT DISTINCT is not maintained",
+        "leave DISTINCT out and group by all the columns: SELECT a, b FROM ... GROUP BY a, b",
+        recompute=True,
+    ),
     Reason(
         "SUBQUERY",
         "subqueries in SELECT, WHERE, ON or GROUP BY (EXISTS, IN, scalar) are not maintained",
-        "join the table in FROM; " + _RECOMPUTE,
+        "where a row can match one row at most (a unique key of the other table), JOIN gives the"
+        " same rows as IN and EXISTS",
+        recompute=True,
     ),
-    Reason("SET_OPERATION", "UNION, INTERSECT and EXCEPT are not maintained", _RECOMPUTE),
+    Reason(
+        "SET_OPERATION",
+        "UNION, INTERSECT and EXCEPT are not maintained",
+        "make a view of each SELECT, and combine them when you read them",
+        recompute=True,
+    ),
     Reason(
         "ORDER_BY",
         "a view is a bag of rows: ORDER BY, SORT BY, DISTRIBUTE BY mean nothing in it",
-        "order when you read the view",
+        "leave it out, and order when you read the view",
     ),
-    Reason("LIMIT", "LIMIT, OFFSET and FETCH are not maintained", "limit when you read the view"),
-    Reason("WINDOW", "window functions and QUALIFY are not maintained", _RECOMPUTE),
+    Reason(
+        "LIMIT",
+        "LIMIT, OFFSET and FETCH are not maintained",
+        "leave it out, and limit when you read the view",
+        recompute=True,
+    ),
+    Reason(
+        "WINDOW",
+        "window functions and QUALIFY are not maintained",
+        "select the columns it needs, and write it when you read the view",
+        recompute=True,
+    ),
     # groups
     Reason(
         "HAVING",
         "HAVING is not maintained",
-        "select the aggregate, and filter when you read the view",
+        "select the aggregate, and filter with WHERE when you read the view",
+        recompute=True,
     ),
-    Reason("GROUPING_SETS", "GROUPING SETS, CUBE and ROLLUP are not maintained", "one view each"),
+    Reason(
+        "GROUPING_SETS",
+        "GROUPING SETS, CUBE and ROLLUP are not maintained",
+        "make one view for each grouping, with a plain GROUP BY",
+        recompute=True,
+    ),
     Reason(
         "GROUP_ORDINAL",
         "a number in GROUP BY is not the place of a column in SELECT",
-        "count from 1, or name the expression",
+        "count the columns of SELECT from 1 (none of them *), or write the expression itself",
     ),
     Reason(
         "NOT_GROUPED",
         "a selected expression is neither grouped nor aggregated",
         "add it to GROUP BY, written the same way",
     ),
-    Reason("MIN_MAX", "MIN and MAX are not maintained", _RECOMPUTE),
+    Reason(
+        "MIN_MAX",
+        "MIN and MAX are not maintained",
+        "add the argument to SELECT and GROUP BY, and take MIN or MAX of it when you read the view",
+        recompute=True,
+    ),
     Reason(
         "OTHER_AGGREGATE",
-        "only COUNT, SUM and AVG are maintained",
-        _RECOMPUTE,
+        "only COUNT, SUM and AVG of one expression are maintained",
+        "select the arguments and the columns of GROUP BY as they are, and aggregate when you read"
+        " the view",
+        recompute=True,
     ),
-    Reason("DISTINCT_AGGREGATE", "aggregates over DISTINCT are not maintained", _RECOMPUTE),
+    Reason(
+        "DISTINCT_AGGREGATE",
+        "aggregates over DISTINCT are not maintained",
+        "add the argument to SELECT and GROUP BY, and aggregate it when you read the view",
+        recompute=True,
+    ),
     Reason(
         "AGGREGATE_FILTER",
         "FILTER (WHERE ...) on an aggregate is not maintained",
-        "aggregate CASE WHEN condition THEN value END instead",
+        "put the condition into the argument: SUM(CASE WHEN condition THEN x END), or for COUNT(*)"
+        " COUNT(CASE WHEN condition THEN 1 END)",
     ),
     Reason(
         "AGGREGATE_MISPLACED",
         "an aggregate stands in WHERE, ON, GROUP BY or inside another aggregate",
-        "aggregates belong in the SELECT list",
+        "write aggregates in the SELECT list only, none inside another",
     ),
     Reason(
         "AGGREGATE_NOT_TOP",
         "the result of an aggregation is joined, filtered or aggregated again",
-        "only SELECT of expressions over it is maintained; " + _RECOMPUTE,
+        "make the aggregation a view of its own, and go on with it when you read it",
+        recompute=True,
     ),
     Reason(
         "TIME_WINDOW",
         "window(), session_window() and window_time() are not maintained",
-        "group by date_trunc(...) or similar instead",
+        "group by date_trunc('hour', time) or the like instead",
+        recompute=True,
     ),
     # values
     Reason(
         "NON_DETERMINISTIC",
         "a function gives different values for the same row",
-        "leave it out of the view",
+        "leave it out of the view, and call it when you read the view",
     ),
     Reason(
         "SESSION_FUNCTION",
         "a function or literal depends on the clock, the session or the user",
-        "leave it out of the view; compare with the clock when you read the view",
+        "leave it out of the view, and compare with the clock when you read the view",
     ),
     Reason(
         "UNKNOWN_FUNCTION",
         "a function is not a built-in function of Spark known to be deterministic",
-        "use built-in functions",
+        "use built-in functions of Spark; functions of your own cannot be used",
     ),
     Reason(
         "FLOAT_SUM",
         "SUM or AVG over FLOAT or DOUBLE would drift",
         "cast the argument: SUM(CAST(x AS DECIMAL(38,10)))",
     ),
-    Reason("TYPE_ERROR", "Spark rejects the types of an expression", "cast the operands"),
+    Reason(
+        "TYPE_ERROR",
+        "Spark rejects the types of an expression",
+        "correct the expression, or cast its operands to types that it takes",
+    ),
+    Reason(
+        "UNKNOWN_TYPE",
+        "a type is not one of Spark's",
+        "use a type of Spark: STRING, INT, BIGINT, DECIMAL(18,2), DOUBLE, BOOLEAN, DATE,"
+        " TIMESTAMP...",
+    ),
 )
 
 BY_CODE = {reason.code: reason for reason in REASONS}

@@ -34,7 +34,8 @@ def render(
         if at in calls:
             call = calls[at]
             if aggregate is None:
-                raise source.refuse_at("AGGREGATE_MISPLACED", at, "has an aggregate here")
+                fact = f"has {call.aggregate} where no aggregate can be"
+                raise source.refuse_at("AGGREGATE_MISPLACED", at, fact)
             pieces.append(Piece(aggregate(call), token.spaced, token.start))
             at = call.span.stop
         elif at in names:
@@ -52,4 +53,6 @@ def _refuse_our_names(source: SourceText, at: int) -> None:
     """A variable of a lambda must not capture the names that fragments give to columns."""
     name = source.tokens[at].name
     if name and _OURS.fullmatch(name):
-        raise source.refuse_at("UNSUPPORTED_SYNTAX", at, f'uses the name "{name}" for a variable')
+        fact = f'uses the name "{name}" for a variable'
+        way = "give the variable a name that is not t and a number, and does not start with _"
+        raise source.refuse_at("UNSUPPORTED_SYNTAX", at, fact, instead=way)

@@ -7,7 +7,7 @@ alias gets one, so that columns qualified by the table's name keep their meaning
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.views.names import find_relation
@@ -16,10 +16,12 @@ from steadyview.views.source_text import SourceText
 from steadyview.views.table_places import Places, TablePlace, places
 
 
-def tables_of(view: ViewText, relations: Sequence[RelationSchema]) -> tuple[RelationSchema, ...]:
+def tables_of(
+    view: ViewText, relations: Sequence[RelationSchema], other_views: Collection[str] = ()
+) -> tuple[RelationSchema, ...]:
     """The relations the view reads, each once, in the order of its text."""
     source = view.source()
-    found = _relations(source, places(source), relations)
+    found = _relations(source, places(source), relations, other_views)
     return tuple({relation.name: relation for relation in found.values()}.values())
 
 
@@ -39,11 +41,14 @@ def with_tables(
 
 
 def _relations(
-    source: SourceText, found: Places, relations: Sequence[RelationSchema]
+    source: SourceText,
+    found: Places,
+    relations: Sequence[RelationSchema],
+    other_views: Collection[str] = (),
 ) -> dict[TablePlace, RelationSchema]:
     """What each table's name means; names of WITH queries are left out."""
     return {
-        table: find_relation(source, table.parts, table.span.start, relations)
+        table: find_relation(source, table.parts, table.span.start, relations, other_views)
         for table in found.tables
         if len(table.parts) > 1 or table.parts[0].lower() not in found.ctes
     }

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from steadyview.errors import ViewRefused
+from steadyview.nearest import did_you_mean, nearest_or_all
 from steadyview.views.expressions import Call, Expression, Name, read
 from steadyview.views.fragments import Fragment
 from steadyview.views.functions import SESSION_WORDS
 from steadyview.views.grouping import GroupingDraft
-from steadyview.views.names import near_names
 from steadyview.views.outline import Query
 from steadyview.views.render import Aggregate, Lookup, render
 from steadyview.views.scope import Scope, Visible
@@ -66,11 +66,20 @@ def _unresolved(source: SourceText, name: Name, scope: Scope, found: list[Visibl
     at, shown = name.span.start, ".".join(name.parts)
     if found:
         listed = ", ".join(f'"{".".join((*c.qualifier, c.name))}"' for c in found)
-        return source.refuse_at("AMBIGUOUS_COLUMN", at, f'uses "{shown}", which may be {listed}')
+        fact = f'uses "{shown}", which may be {listed}'
+        alike = len({c.qualifier for c in found}) == 1
+        way = "give the columns of the subquery different names with AS" if alike else None
+        return source.refuse_at("AMBIGUOUS_COLUMN", at, fact, instead=way)
     if source.word(at).lower() in SESSION_WORDS:
         return source.refuse_at("SESSION_FUNCTION", at, f'uses "{shown}"')
-    near = near_names(name.parts[-1], [c.name for c in scope.columns])
-    return source.refuse_at("UNKNOWN_COLUMN", at, f'uses the unknown column "{shown}"', hint=near)
+    near = did_you_mean(shown, _spellings(scope, qualified=len(name.parts) > 1))
+    fact = f'uses the unknown column "{shown}"'
+    return source.refuse_at("UNKNOWN_COLUMN", at, fact, instead=near)
+
+
+def _spellings(scope: Scope, *, qualified: bool) -> list[str]:
+    """How the columns in scope may be written; with their table's name where it is wanted."""
+    return [".".join((*c.qualifier[-1:], c.name)) if qualified else c.name for c in scope.columns]
 
 
 class SelectList:
@@ -124,8 +133,10 @@ class SelectList:
         found = self._scope.star(item.star or ())
         if not found:
             shown = self._source.slice(item.span)
-            fact = f'uses "{shown}", which no relation is called'
-            raise self._source.refuse_at("UNKNOWN_COLUMN", item.span.start, fact)
+            fact = f'uses "{shown}", which no table in FROM is called'
+            tables = {f"{c.qualifier[-1]}.*" for c in self._scope.columns if c.qualifier}
+            way = nearest_or_all(shown, tables)
+            raise self._source.refuse_at("UNKNOWN_COLUMN", item.span.start, fact, instead=way)
         return found
 
     def _over(self, value: Fragment, draft: GroupingDraft | None, at: int) -> Fragment:

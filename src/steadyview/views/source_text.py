@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token as LexerToken
 from sqlglot.tokenizer_core import TokenType
 
 from steadyview.errors import ViewRefused
-from steadyview.views.reasons import BY_CODE
+from steadyview.views.reasons import BY_CODE, hint
 
 _SPARK = Dialect.get_or_raise("spark")
 _OPENING, _CLOSING = {"(": ")", "[": "]"}, {")", "]"}
@@ -58,11 +58,17 @@ class Span:
 
 
 class SourceText:
-    """The text of one view, or of its SELECT, that starts at `line` and `column` of its file."""
+    """The text of one view, or of its SELECT, that starts at `line` and `column` of its file.
 
-    def __init__(self, text: str, *, view: str, line: int = 1, column: int = 1) -> None:
+    `recomputed`: the view asks to be recomputed, so hints need not say that it could be.
+    """
+
+    def __init__(
+        self, text: str, *, view: str, line: int = 1, column: int = 1, recomputed: bool = False
+    ) -> None:
         self.text = text
         self.view = view
+        self._recomputed = recomputed
         self._line = line
         self._column = column
 
@@ -127,23 +133,48 @@ class SourceText:
             return self._line, self._column + offset
         return self._line + before.count("\n"), offset - newline
 
-    def refusal(self, code: str, offset: int, fact: str, *, hint: str | None = None) -> ViewRefused:
-        """The refusal of this view at `offset`: says the fact, shows the line, hints at a way."""
+    def refusal(
+        self,
+        code: str,
+        offset: int,
+        fact: str,
+        *,
+        instead: str | None = None,
+        recompute: bool | None = None,
+    ) -> ViewRefused:
+        """The refusal of this view at `offset`: says the fact, shows the line, hints at a way.
+
+        `instead` and `recompute` take the place of the reason's own where they are given.
+        """
         line, column = self.place(offset)
+        reason = BY_CODE[code]
+        way = hint(
+            reason.instead if instead is None else instead,
+            recompute=reason.recompute if recompute is None else recompute,
+            recomputed=self._recomputed,
+            view=self.view,
+        )
         return ViewRefused(
             code,
             f'view "{self.view}" {fact}',
             line=line,
             column=column,
             detail=f"line {line}, column {column}\n{self._excerpt(offset)}",
-            hint=hint or BY_CODE[code].hint,
+            hint=way or None,
         )
 
     def refuse_at(
-        self, code: str, index: int, fact: str, *, hint: str | None = None
+        self,
+        code: str,
+        index: int,
+        fact: str,
+        *,
+        instead: str | None = None,
+        recompute: bool | None = None,
     ) -> ViewRefused:
         """`refusal` at token `index`."""
-        return self.refusal(code, self.offset(index), fact, hint=hint)
+        offset = self.offset(index)
+        return self.refusal(code, offset, fact, instead=instead, recompute=recompute)
 
     def _excerpt(self, offset: int) -> str:
         begin = self.text.rfind("\n", 0, offset) + 1

@@ -189,7 +189,7 @@ class Intake:
             # All rows are of one transaction: its first bad value stands for the others.
             what = f"holds {values[bad[0]]!r}{self._row_name(relation, fields, bad[0])}"
             reason = f'column "{column.name}" of "{relation.name}" {what}'
-            self._lose(relation, column.name, reason)
+            self._lose(relation, column.name, reason, mendable=True)
         return array
 
     def _row_name(self, relation: RelationSchema, fields: list[tuple[Any, ...]], row: int) -> str:
@@ -201,7 +201,9 @@ class Intake:
         values = ", ".join(str(fields[_FIXED_FIELDS + k][row]) for k in keys if k is not None)
         return f" in the row with ({', '.join(relation.primary)}) = ({values})"
 
-    def _lose(self, relation: RelationSchema, column: str | None, reason: str) -> None:
+    def _lose(
+        self, relation: RelationSchema, column: str | None, reason: str, *, mendable: bool = False
+    ) -> None:
         if (relation.name, column, self._seq) not in self._told:
             self._told.add((relation.name, column, self._seq))
-            self._lost.append(Loss(relation.name, column, self._seq, reason))
+            self._lost.append(Loss(relation.name, column, self._seq, reason, mendable))
