@@ -134,6 +134,10 @@ class Views:
         """The view met `error` at `cn` and stands just before it."""
         self._change(name, "state = 'stopped', error = ?, error_cn = ?", error, cn)
 
+    def tell(self, name: str, error: str | None) -> None:
+        """What keeps the view from going on for now, though it is not stopped; None: nothing."""
+        self._change(name, "error = CASE state WHEN 'stopped' THEN error ELSE ? END", error)
+
     def resume(self, name: str) -> None:
         """Take a stopped view up again: active if it was ever published, else building."""
         state = "state = CASE WHEN cn IS NULL THEN 'building' ELSE 'active' END"

@@ -28,6 +28,8 @@ _WORK = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    # a byte that changed on the disk is an error, not another value
+    "parquet.page.verify-checksum.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.crossJoin.enabled": "true",

@@ -12,7 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from steadyview.changes import RelationName, RelationSchema
-from steadyview.engine.analysis import reason, type_name, typed
+from steadyview.engine.analysis import type_name, typed
+from steadyview.engine.failures import reason
 from steadyview.engine.statements import Types
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import BATCHED, Kind
