@@ -19,11 +19,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from steadyview import errors
 from steadyview.delta.failures import damaged, file_damaged, unavailable
-from steadyview.errors import ColumnLost, SteadyviewError
+from steadyview.errors import ColumnLost, DefiniteError, SteadyviewError
 
 SparkError = (PySparkException, Py4JJavaError)
 """Whatever Spark raises: what PySpark knows, and errors of Java that it hands out as they come."""
@@ -166,6 +166,28 @@ def reason(error: Exception) -> str:
     told = [message for _, message in _conditions(error) if message]
     message = told[-1] if told else str(error)
     return _BEHIND.split(message.strip(), maxsplit=1)[0].strip()[:600]
+
+
+def described(error: Exception) -> SteadyviewError | None:
+    """Any error of Spark's as one fact for people; None if it is none of Spark's."""
+    if not isinstance(error, SparkError):
+        return None
+    if known := cause(error, Path("warehouse")):
+        return known
+    if isinstance(error, AnalysisException):
+        return DefiniteError("Spark refused the statement", detail=reason(error))
+    if is_data_error(error):
+        return DefiniteError(
+            "Spark cannot compute a value",
+            detail=reason(error),
+            hint="write the query so that it can be computed for every row: with NULLIF, try_cast, "
+            "try_divide, or a wider type",
+        )
+    return SteadyviewError(
+        "Spark failed",
+        detail=reason(error).splitlines()[0],
+        hint="run the command again with --debug and report what it prints",
+    )
 
 
 def _conditions(error: Exception) -> list[tuple[str | None, str]]:

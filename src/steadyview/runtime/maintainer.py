@@ -28,7 +28,7 @@ from steadyview.runtime.forced import ForcedViews, adopt
 from steadyview.runtime.kept import described, goes_on
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.pieces import PieceSize
+from steadyview.runtime.pieces import SIZE
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.recompute import recomputed
 from steadyview.runtime.recording import Recording
@@ -56,7 +56,6 @@ class Maintainer:
         self._wait_for = wait_for
         self._recordings = recordings or {}
         self._forced = ForcedViews(parts, wait_for, self._recordings)
-        self._size = PieceSize()
         self.faults = Faults()
         self.lookups = 0
         self.changes: Counter[str] = Counter()
@@ -248,9 +247,9 @@ class Maintainer:
         asked, last = batch.asked, False
         while not last:
             begun = time.monotonic()
-            rows, upto = batch.next_piece(after, self._size)
+            rows, upto = batch.next_piece(after, SIZE)
             done = batch.piece(upto)
-            self._size.took(rows, time.monotonic() - begun)
+            SIZE.took(rows, time.monotonic() - begun)
             last = upto == batch.upto or batch.over
             publish([*done, *recomputed()] if last else done)
             self._record(after, upto, asked, started)

@@ -83,3 +83,7 @@ class PieceSize:
             self.rows *= 2
         if not self._warm:
             self._warm, self.rows = True, max(self.rows, WARM)
+
+
+SIZE = PieceSize()
+"""What this process has learnt."""

@@ -10,6 +10,7 @@ More than that: a source, the disk or Spark itself is away, a column was lost. T
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,14 +53,15 @@ class _Met:
 class Faults:
     """Faults of ours by view: each is tried again after twice the time, up to five minutes."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._met: dict[str, _Met] = {}
 
     def met(self, view: str, error: Exception) -> SteadyviewError:
         """Count it; what to tell."""
         found = self._met.setdefault(view, _Met(error))
         wait = min(FIRST_WAIT * 2**found.times, LONGEST_WAIT)
-        found.error, found.times, found.due = error, found.times + 1, time.monotonic() + wait
+        found.error, found.times, found.due = error, found.times + 1, self._clock() + wait
         return _told(view, found)
 
     def over(self, view: str) -> None:
@@ -68,7 +70,7 @@ class Faults:
 
     def waits(self, view: str) -> bool:
         """Whether it is too early to try the view again."""
-        return view in self._met and time.monotonic() < self._met[view].due
+        return view in self._met and self._clock() < self._met[view].due
 
     def check(self) -> None:
         """Raise the first one that is not over."""

@@ -53,10 +53,8 @@ class Applier:
         shape = self._store.shape
         refusal = below_zero(self._store.name, shape, cn)
         if shape.states:
-            names = [n for n, _ in shape.states]
-            count = sound(names, refusal)
-            checked = ", ".join(f"{count} AS _count" if n == "_count" else n for n in names)
-            rows = self._with_visible(f"(SELECT {checked} FROM ({state_sql}))")
+            count = sound([n for n, _ in shape.states], refusal)
+            rows = self._with_visible(f"(SELECT * FROM ({state_sql}) WHERE {count} >= 0)")
         else:
             named = ", ".join(f"o{i} AS {quoted(n)}" for i, (n, _) in enumerate(shape.visible))
             rows = f"SELECT {named} FROM ({state_sql}) {copies('_count', refusal)}"

@@ -146,13 +146,13 @@ def check_readable(row: ViewRow, cn: int) -> None:
 def _global(view: str, residual: str | None, count: str, types: dict[str, str]) -> str:
     """The one state row of an aggregate without GROUP BY; zeros where nothing was ever counted.
 
-    `count`: the state row's count, checked.
+    `count`: the state row's count, checked; in a filter, which nobody can do without.
     """
     every = ", ".join(types)
     total = ", ".join(f"CAST(COALESCE(SUM({n}), 0) AS {t}) AS {n}" for n, t in types.items())
     more = f" UNION ALL SELECT {every} FROM {residual}" if residual else ""
-    checked = ", ".join(f"{count} AS _count" if n == "_count" else n for n in types)
-    return f"SELECT {checked} FROM (SELECT {total} FROM (SELECT {every} FROM {view}{more}))"
+    state = f"SELECT {total} FROM (SELECT {every} FROM {view}{more})"
+    return f"SELECT {every} FROM ({state}) WHERE {count} >= 0"
 
 
 def _summed(view: str, residual: str, count: str, types: dict[str, str]) -> str:
