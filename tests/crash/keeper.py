@@ -20,7 +20,7 @@ import steadyview
 from steadyview.crash_points import VARIABLE
 from steadyview.delta import compaction
 from steadyview.errors import SteadyviewError
-from steadyview.runtime import housekeeping
+from steadyview.runtime import housekeeping, pieces
 
 
 def attached() -> Any:
@@ -44,8 +44,11 @@ class Keeper:
     def __init__(self, folder: str) -> None:
         self._warehouse = steadyview.open(folder, spark=attached())
 
-    def once(self, crash_at: str | None = None) -> dict[str, Any]:
+    def once(self, crash_at: str | None = None, piece: int | None = None) -> dict[str, Any]:
+        """`piece`: a backlog is cut into pieces of about so many log rows."""
         os.environ[VARIABLE] = crash_at or ""
+        if piece is not None:
+            pieces.SIZE.rows, pieces.WARM, pieces.QUICK = piece, 0, -1.0
         return self._warehouse.run_once().to_dict()
 
     def tidy(self, crash_at: str | None = None, *, logs_only: bool = False) -> None:

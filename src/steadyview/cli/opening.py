@@ -18,7 +18,8 @@ def opened(project: Path) -> Iterator[Any]:
     import steadyview
 
     with steadyview.open(project) as warehouse:
-        warehouse.before_spark = keep_errors_from_being_told_twice
+        if not logging.getLogger("steadyview").isEnabledFor(logging.DEBUG):
+            warehouse.before_spark = keep_errors_from_being_told_twice
         yield warehouse
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, DecimalType
 
 from steadyview.changes import arrow_type
-from steadyview.engine.failures import carried
+from steadyview.engine.failures import reason as reason
 from steadyview.errors import ViewRefused
 from steadyview.views.definition import Definition, Grouping, Occurrence, Types
 from steadyview.views.reasons import BY_CODE
@@ -161,11 +161,3 @@ def _storable(type_: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-def reason(error: PySparkException) -> str:
-    """What went wrong: an error of ours, or the first lines of Spark's without the plan behind."""
-    if ours := carried(error):
-        return str(ours)
-    message = str(error.getMessage() if hasattr(error, "getMessage") else error)
-    return message.split("; line")[0].split(";\n'")[0].split("\n\n")[0].strip()[:600]

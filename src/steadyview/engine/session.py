@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,8 @@ _WORK = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    # a byte that changed on the disk is an error, not another value
+    "parquet.page.verify-checksum.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.crossJoin.enabled": "true",
@@ -102,7 +105,9 @@ def ended(session: SparkSession) -> bool:
 def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSession:
     # the driver's JVM reads its log settings before any code of ours can speak to it
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-    options = f'-Dlog4j2.configurationFile={quiet} -Dderby.system.home="{warehouse.as_posix()}"'
+    level = "error" if logging.getLogger("steadyview").isEnabledFor(logging.DEBUG) else "fatal"
+    logs = f"-Dlog4j2.configurationFile={quiet} -Dsteadyview.log={level}"
+    options = f'{logs} -Dderby.system.home="{warehouse.as_posix()}"'
     local = settings.get("spark.master", _START["spark.master"]).startswith("local")
     configured = {
         **_START,

@@ -91,6 +91,10 @@ def _look(parts: Parts, name: str) -> Relations | SteadyviewError:
 def record_relations(parts: Parts, source: Source) -> list[RelationSchema]:
     """Record what the source has now and set up its capture; the relations to capture."""
     parts.catalog.sources.register(source.name, source.family)
+    known = parts.catalog.sources.schemas(source.name)
+    parts.log.check_there([s.name for s in known])
+    # a relation has its log before it is recorded: a recorded one without was tampered with
+    parts.log.prepare([s for s in source.schemas() if s.name not in {k.name for k in known}])
     source.prepare([parts.catalog.sources.record_schema(s) for s in source.schemas()])
     # once more: what was set up may have given the relations their membership
     relations = [parts.catalog.sources.record_schema(s) for s in source.schemas()]
