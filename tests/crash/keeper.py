@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -57,9 +58,10 @@ class Keeper:
         compaction.MANY_FILES = 1
         housekeeping.READERS = timedelta(0)
         parts = self._warehouse._parts
-        project = replace(parts.project, retention=timedelta(0))
+        parts = copy(parts)
+        parts.project = replace(parts.project, retention=timedelta(0))
         with self._warehouse._lease("tidy"):
-            tidying = housekeeping.Housekeeping(replace(parts, project=project))
+            tidying = housekeeping.Housekeeping(parts)
             if logs_only:
                 tidying.logs()
             else:

@@ -281,7 +281,9 @@ class Batch:
         assert found is not None
         upto = self._moment.upto if work.after is None else work.after
         version = work.store.delta.version()
-        return Done(work, upto, version, error=found.error, fault=found.fault, mendable=found.mendable)
+        return Done(
+            work, upto, version, error=found.error, fault=found.fault, mendable=found.mendable
+        )
 
     def _finish(self, share: _Share, upto: int) -> Done:
         work = share.work
