@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import sqlite3
+import sys
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_every_life_makes_progress_and_the_last_one_catches_up(shop):
             progress.append(known(shop.warehouse))
     captured = [last for last, _ in progress]
     assert all(a < b for a, b in zip([0, *captured], captured, strict=False)), progress
-    print("captured, views after each life:", progress)
+    sys.stderr.write(f"captured, views after each life: {progress}\n")
     if LIVES > 6:
         behind = [last - min(cn or 0 for cn in views) for last, views in progress]
         assert min(behind[LIVES // 2 :]) < 600, f"the backlog grows without bound: {behind}"
