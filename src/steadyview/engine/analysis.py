@@ -10,8 +10,9 @@ from pyspark.sql.types import DataType, DecimalType
 
 from steadyview.changes import arrow_type
 from steadyview.engine.failures import carried
+from steadyview.engine.guard import guarded
 from steadyview.engine.statements import Types
-from steadyview.errors import ViewRefused
+from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.views.definition import Definition, Grouping, Occurrence
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -103,7 +104,9 @@ def _empty(occurrence: Occurrence) -> str:
 
 def _schema(spark: SparkSession, sql: str) -> list[str]:
     try:
-        fields = spark.sql(sql).schema.fields
+        fields = guarded(spark, sql, ()).schema.fields
+    except QueryRefused as error:
+        raise ViewRefused("OUTWARD", error.message, detail=error.detail) from error
     except PySparkException as error:
         raise ViewRefused(
             "TYPE_ERROR",

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.engine.analysis import reason, type_name, typed
+from steadyview.engine.guard import guarded
 from steadyview.engine.statements import Types
-from steadyview.errors import ViewRefused
+from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.maintenance.algorithms import BATCHED, Kind
 from steadyview.maintenance.fitting import fitted, promised
 from steadyview.runtime.project import ViewFile
@@ -22,6 +23,7 @@ from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
 from steadyview.views.join_tree import JoinTree, join_tree
 from steadyview.views.parse import ViewText, parse_view
+from steadyview.views.reasons import BY_CODE
 from steadyview.views.rewrite import tables_of, with_tables
 from steadyview.warehouse.view_store import Shape
 
@@ -194,13 +196,24 @@ def _recomputed(
         )
         spark.sql(f"SELECT {columns} WHERE FALSE").createOrReplaceTempView(names[relation.name])
     try:
-        fields = spark.sql(with_tables(text, names, relations)).schema.fields
+        sql = with_tables(text, names, relations)
+        fields = guarded(spark, sql, names.values()).schema.fields
+    except QueryRefused as error:
+        raise _outward(text, error) from error
     except PySparkException as error:
         raise ViewRefused(
             "TYPE_ERROR", f'Spark rejects view "{text.name}"', detail=reason(error)
         ) from error
+    finally:
+        for name in names.values():
+            spark.catalog.dropTempView(name)
     types = Types(tuple((f.name, type_name(f.dataType)) for f in fields))
     return Planned(text, file.path, tuple(used), types, refusal=refusal)
+
+
+def _outward(text: ViewText, error: QueryRefused) -> ViewRefused:
+    fact = f'view "{text.name}" does more than read its tables: {error.message}'
+    return ViewRefused("OUTWARD", fact, detail=error.detail, hint=BY_CODE["OUTWARD"].hint)
 
 
 def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from steadyview.engine.frames import Frames
+from steadyview.engine.guard import guarded
 from steadyview.query.as_of import Reflection, RelationsAsOf
 from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
@@ -31,4 +32,5 @@ def recomputed(
             moment.snapshots[source],
             Reflection(admitted.first, admitted.cn, admitted.reflected),
         )
-    return frames.spark.sql(with_tables(plan.text, names, plan.relations)), relations.compensated
+    sql = with_tables(plan.text, names, plan.relations)
+    return guarded(frames.spark, sql, names.values()), relations.compensated

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from steadyview.engine.session import beside, open_session
 from steadyview.errors import ConfigError, SteadyviewError, TransientError, WarehouseHeld
 from steadyview.query.verify import Verdict
 from steadyview.runtime import serving
+from steadyview.runtime.asking import Answer, Limits, Question, answer
 from steadyview.runtime.captures import Captures, elsewhere
 from steadyview.runtime.checks import SourceCheck, ViewCheck, checked, missing_at
 from steadyview.runtime.clock import SystemClock
@@ -40,7 +41,7 @@ from steadyview.runtime.planning import Planned, Refused, plan_views, with_algor
 from steadyview.runtime.project import load_project
 from steadyview.runtime.recording import Recording, recorded
 from steadyview.runtime.schemas import Relations, known_relations, present_relations
-from steadyview.runtime.serving import Answer, Commit
+from steadyview.runtime.serving import Commit
 from steadyview.runtime.status import RunSummary, Status, source_status, time_of, view_status
 from steadyview.runtime.verifying import verify_or_tell, verify_view
 from steadyview.sources.registry import open_source
@@ -310,9 +311,23 @@ class Warehouse:
         """Spark SQL over the views, all at one cn."""
         return self.query_at(sql, at).frame
 
-    def query_at(self, sql: str, at: At = None) -> Answer:
-        """The same, with the cn and the time of the answer."""
-        return serving.answer(self._parts, beside(self._parts.spark), self._readable(), sql, at)
+    def query_at(
+        self,
+        sql: str,
+        at: At = None,
+        *,
+        max_rows: int | None = None,
+        timeout: timedelta | None = None,
+        strict: bool = False,
+    ) -> Answer:
+        """The same, with the cn and the time of the answer, and with what to know of it.
+
+        `max_rows` and `timeout` limit what `rows` of the answer gives; `strict`: a view that is
+        stopped is an error, not a warning.
+        """
+        asked = Question(sql, at, Limits(max_rows, timeout, strict))
+        plans = self._plans(known_relations(self._parts))
+        return answer(self._parts, beside(self._parts.spark), plans, asked)
 
     def verify(self, views: Sequence[str] | None = None, at: At = None) -> list[Verdict]:
         """Recompute views from their SQL text and compare.
