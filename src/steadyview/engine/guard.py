@@ -55,8 +55,9 @@ _EXPRESSIONS = _of(
     # what SQL's own syntax becomes
     """Alias AttributeReference Cast Collate CommonExpressionDef CommonExpressionRef Cube
     CurrentRow$ Exists GetArrayItem GetArrayStructFields GetMapValue GetStructField GroupingSets
-    InSubquery LambdaFunction LateralSubquery LikeAll LikeAny ListQuery Literal NamedArgumentExpression
-    NamedLambdaVariable NotLikeAll NotLikeAny OuterReference PipeExpression PipeOperator
+    InSubquery LambdaFunction LateralSubquery LikeAll LikeAny ListQuery Literal
+    NamedArgumentExpression NamedLambdaVariable NotLikeAll NotLikeAny OuterReference
+    PipeExpression PipeOperator
     ResolvedCollation Rollup ScalarSubquery SemiStructuredExtract SortOrder SpecifiedWindowFrame
     TimestampAdd TimestampDiff UnboundedFollowing$ UnboundedPreceding$ UnresolvedCollation
     UnresolvedNamedLambdaVariable UnresolvedWindowExpression UnspecifiedFrame$ WindowExpression

@@ -25,7 +25,7 @@ FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
 
 _SECTIONS = ("project", "spark", "sources")
-_PROJECT_KEYS = ("name", "warehouse", "retention")
+_PROJECT_KEYS = ("name", "warehouse", "retention", "shared")
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "postgresql": (("type", "url", "tables"), ("slot",)),
@@ -61,6 +61,8 @@ class Project:
     sources: Mapping[str, Mapping[str, Any]] = field(repr=False)
     retention: timedelta
     views: tuple[ViewFile, ...]
+    shared: bool = False
+    """Whether the group of the warehouse's folder may read and write in it, too."""
 
 
 def load_project(directory: str | Path, environment: Mapping[str, str] = os.environ) -> Project:
@@ -79,6 +81,7 @@ def load_project(directory: str | Path, environment: Mapping[str, str] = os.envi
         sources=_sources(_section(data, "sources", file), file, environment),
         retention=_retention(project, file),
         views=_view_files(root / "views"),
+        shared=_shared(project, file),
     )
 
 
@@ -166,6 +169,13 @@ def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
             f'"retention" in [project] of {file} is not a duration: "{text}"',
             hint='write a whole number of minutes, hours, days or weeks: retention = "7 days"',
         ) from None
+
+
+def _shared(project: Mapping[str, Any], file: Path) -> bool:
+    shared = project.get("shared", False)
+    if not isinstance(shared, bool):
+        raise ConfigError(f'"shared" in [project] of {file} must be true or false')
+    return shared
 
 
 def _spark_settings(section: Mapping[str, Any], file: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ Reading works while another process maintains; only one process maintains at a t
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import Catalog, Lease, holder
 from steadyview.checking import History
+from steadyview.delta.modes import settle
 from steadyview.engine.failures import spark_told
 from steadyview.engine.session import beside, open_session
 from steadyview.errors import ConfigError, SteadyviewError, TransientError, WarehouseHeld
@@ -79,7 +81,8 @@ class Warehouse:
 
     @cached_property
     def _catalog(self) -> Catalog:
-        catalog = Catalog.create(self.project.warehouse, self._clock)
+        project = self.project
+        catalog = Catalog.create(project.warehouse, self._clock, shared=project.shared)
         self._closing.callback(catalog.close)
         return catalog
 
@@ -274,6 +277,8 @@ class Warehouse:
     def _lease(self, command: str) -> Lease:
         # the catalog's folder must be there before its lease can be taken
         _ = self._catalog
+        if changed := settle(self.project.warehouse, shared=self.project.shared):
+            warnings.warn(changed, stacklevel=3)
         return Lease.acquire(self.project.warehouse, this_process(command, self._clock))
 
     @contextmanager
