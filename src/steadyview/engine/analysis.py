@@ -11,7 +11,8 @@ from pyspark.sql.types import DataType, DecimalType
 
 from steadyview.changes import arrow_type
 from steadyview.engine.failures import reason as reason
-from steadyview.errors import ViewRefused
+from steadyview.engine.guard import guarded
+from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.views.definition import Definition, Grouping, Occurrence, Types
 from steadyview.views.reasons import BY_CODE
 
@@ -53,11 +54,18 @@ def output_types(
         nulls = ", ".join(f"CAST(NULL AS {t}) AS `{c.replace('`', '``')}`" for c, t in columns)
         spark.sql(f"SELECT {nulls} WHERE FALSE").createOrReplaceTempView(name)
     try:
-        fields = spark.sql(sql).schema.fields
+        fields = guarded(spark, sql, empty).schema.fields
+    except QueryRefused as error:
+        fact = f'view "{view}" does more than read its tables: {error.message}'
+        hint = BY_CODE["OUTWARD"].hint
+        raise ViewRefused("OUTWARD", fact, detail=error.detail, hint=hint) from error
     except PySparkException as error:
         fact = f'Spark rejects view "{view}"'
         hint = "correct the SQL as Spark says"
         raise ViewRefused("TYPE_ERROR", fact, detail=reason(error), hint=hint) from error
+    finally:
+        for name in empty:
+            spark.catalog.dropTempView(name)
     return tuple((f.name, type_name(f.dataType)) for f in fields)
 
 
@@ -123,7 +131,9 @@ def _empty(occurrence: Occurrence) -> str:
 
 def _schema(spark: SparkSession, sql: str) -> list[str]:
     try:
-        fields = spark.sql(sql).schema.fields
+        fields = guarded(spark, sql, ()).schema.fields
+    except QueryRefused as error:
+        raise ViewRefused("OUTWARD", error.message, detail=error.detail) from error
     except PySparkException as error:
         raise ViewRefused(
             "TYPE_ERROR",

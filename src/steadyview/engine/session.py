@@ -35,11 +35,14 @@ _WORK = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.crossJoin.enabled": "true",
     "spark.sql.caseSensitive": "false",
+    # a text with ${env:NAME} in it would be given the environment, passwords included
+    "spark.sql.variable.substitute": "false",
 }
 _MEANING = (
     "spark.sql.session.timeZone",
     "spark.sql.ansi.enabled",
     "spark.sql.caseSensitive",
+    "spark.sql.variable.substitute",
     "spark.sql.parquet.outputTimestampType",
     "spark.sql.parquet.datetimeRebaseModeInWrite",
     "spark.sql.parquet.datetimeRebaseModeInRead",

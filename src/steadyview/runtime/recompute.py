@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from steadyview.engine.frames import Frames
+from steadyview.engine.guard import guarded
 from steadyview.query.as_of import Reflection, RelationsAsOf
 from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
@@ -34,7 +35,7 @@ def recomputed(
             others=True,
         )
     text = with_tables(plan.text, names, plan.relations, _of_whole_numbers(plan))
-    return frames.spark.sql(text), relations.compensated
+    return guarded(frames.spark, text, names.values()), relations.compensated
 
 
 def _of_whole_numbers(plan: Planned) -> list[Average]:
