@@ -399,7 +399,7 @@ def test_a_table_made_anew_and_published_by_hand_is_lost_in_the_stream(
     watch.take_transaction()
     writer.execute("DROP TABLE t")
     postgres.table("t", "id integer")
-    writer.execute(f"ALTER PUBLICATION {postgres.slot} ADD TABLE t")
+    writer.execute(f"ALTER PUBLICATION {postgres.publication} ADD TABLE t")
     writer.execute("INSERT INTO t VALUES (2)")
     watch.take_transaction()
     assert set(watch.lost) == {("t", "id")}
@@ -492,7 +492,7 @@ def test_a_publication_that_leaves_changes_out_is_refused(
     postgres.needs(since)
     postgres.table("t", "id integer")
     writer = postgres.writer()
-    writer.execute(f"CREATE PUBLICATION {postgres.slot} FOR TABLE t {part}")
+    writer.execute(f"CREATE PUBLICATION {postgres.publication} FOR TABLE t {part}")
     source = postgres.source("t")
     with pytest.raises(SourceRefused, match="leaves some changes out"):
         source.prepare(source.schemas())
@@ -503,9 +503,9 @@ def test_a_table_taken_out_of_the_publication_for_a_while_is_lost(postgres: Post
     postgres.table("u", "id integer")
     watch = postgres.watch("t", "u")
     writer = postgres.writer()
-    writer.execute(f"ALTER PUBLICATION {postgres.slot} DROP TABLE t")
+    writer.execute(f"ALTER PUBLICATION {postgres.publication} DROP TABLE t")
     writer.execute("INSERT INTO t VALUES (1)")
-    writer.execute(f"ALTER PUBLICATION {postgres.slot} ADD TABLE t")
+    writer.execute(f"ALTER PUBLICATION {postgres.publication} ADD TABLE t")
     watch.drain()
     watch.drain()
     assert set(watch.lost) == {("t", "id")}
@@ -515,7 +515,7 @@ def lesser(postgres: PostgresWorld) -> Source:
     """A prepared source of "t" as the README sets it up: the owner's publication, another role."""
     postgres.table("t", "id integer")
     writer = postgres.writer()
-    writer.execute(f"CREATE PUBLICATION {postgres.slot} FOR TABLE ONLY t")
+    writer.execute(f"CREATE PUBLICATION {postgres.publication} FOR TABLE ONLY t")
     writer.execute("CREATE ROLE lesser LOGIN REPLICATION; GRANT SELECT ON t TO lesser")
     url = postgres.database.url.replace("postgres:@", "lesser@")
     source = open_source("src", {**postgres.settings, "url": url, "tables": ["t"]}, Path())
@@ -531,9 +531,9 @@ def test_a_table_taken_out_of_anothers_publication_for_a_while_is_lost(
     try:
         source = lesser(postgres)
         relations = source.schemas()
-        writer.execute(f"ALTER PUBLICATION {postgres.slot} DROP TABLE t")
+        writer.execute(f"ALTER PUBLICATION {postgres.publication} DROP TABLE t")
         writer.execute("INSERT INTO t VALUES (1)")
-        writer.execute(f"ALTER PUBLICATION {postgres.slot} ADD TABLE ONLY t")
+        writer.execute(f"ALTER PUBLICATION {postgres.publication} ADD TABLE ONLY t")
         source.prepare(relations)
         if noticed == "monitor":
             monitor = source.monitor(relations, source.start(), 1)
@@ -572,7 +572,7 @@ def test_a_publication_without_a_tables_generated_columns_is_refused_with_the_ex
     postgres.needs(18)
     postgres.table("t", "id integer, twice integer GENERATED ALWAYS AS (id * 2) STORED")
     writer = postgres.writer()
-    writer.execute(f"CREATE PUBLICATION {postgres.slot} FOR TABLE ONLY t")
+    writer.execute(f"CREATE PUBLICATION {postgres.publication} FOR TABLE ONLY t")
     source = postgres.source("t")
     with pytest.raises(SourceRefused, match="generated columns") as caught:
         source.prepare(source.schemas())
@@ -584,7 +584,7 @@ def test_a_publication_without_a_tables_generated_columns_is_refused_with_the_ex
 def test_a_lost_publication_is_a_definite_error(postgres: PostgresWorld) -> None:
     postgres.table("t", "id integer")
     watch = postgres.watch("t")
-    postgres.writer().execute(f"DROP PUBLICATION {postgres.slot}")
+    postgres.writer().execute(f"DROP PUBLICATION {postgres.publication}")
     with pytest.raises(ChangesLost, match="lost its publication"):
         watch.source.prepare(watch.relations)
 

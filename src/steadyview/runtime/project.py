@@ -28,7 +28,7 @@ _SECTIONS = ("project", "spark", "sources")
 _PROJECT_KEYS = ("name", "warehouse", "retention")
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "postgresql": (("type", "url", "tables"), ("slot",)),
+    "postgresql": (("type", "url", "tables"), ("slot", "publication")),
     "sqlite": (("type", "path", "tables"), ()),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -100,6 +100,11 @@ class SqliteSource:
         Cuts(self._file.path).remove()
         return done
 
+    def holdings(self) -> list[str]:
+        """The log and its triggers."""
+        with self._file.session() as connection:
+            return ["the log and its triggers"] if log.exists(connection) else []
+
     def position(self, text: str) -> LogPosition:
         """Read back what `str(position)` wrote."""
         return LogPosition.parse(text)
