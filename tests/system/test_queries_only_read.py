@@ -339,7 +339,7 @@ def test_a_query_on_a_stopped_view_warns_with_cn_and_reason(wh: Warehouse) -> No
             wh.query_at("SELECT * FROM towns", strict=True)
         assert wh.query_at("SELECT * FROM orders", strict=True).warnings == ()
     finally:
-        views.resume("towns")
+        views._change("towns", "state = 'active', error = NULL, error_cn = NULL")
 
 
 def test_a_column_in_double_quotes_is_warned_of(wh: Warehouse) -> None:

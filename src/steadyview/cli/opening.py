@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steadyview.cli.tables import note
+from steadyview.cli.tables import console, note
 
 _LOGGERS_OF_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -24,9 +24,16 @@ def opened(project: Path) -> Iterator[Any]:
         steadyview.open(project) as warehouse,
         narrow_umask(shared=warehouse.project.shared),
     ):
-        if not logging.getLogger("steadyview").isEnabledFor(logging.DEBUG):
-            warehouse.before_spark = keep_errors_from_being_told_twice
+        warehouse.before_spark = _before_spark
         yield warehouse
+
+
+def _before_spark() -> None:
+    """Say why it takes some seconds now, to whoever watches."""
+    if console(stderr=True).is_terminal:
+        note("starting Spark ...")
+    if not logging.getLogger("steadyview").isEnabledFor(logging.DEBUG):
+        keep_errors_from_being_told_twice()
 
 
 def tell_rights(project: Any) -> None:

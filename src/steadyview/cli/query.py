@@ -70,19 +70,18 @@ def command(  # noqa: PLR0913 - the options of a command
     moment, time = parse_at(at), parse_time(timeout)
     shape = Format.json if json else format
     with reporting(as_json=shape is Format.json, debug=debug), opened(project) as warehouse:
-        answer = warehouse.query_at(
-            sql, moment, max_rows=max_rows, timeout=time, strict=strict
-        )
+        from steadyview.runtime.remote import Wanted
+
+        answer = warehouse.told(Wanted(sql, moment, max_rows, time, strict))
         for warning in answer.warnings:
             note(f"warning: {warning}")
-        rows = answer.rows()
-        _PRINTERS[shape](rows.table)
+        _PRINTERS[shape](answer.table)
         line = f"as of cn {answer.cn}, {iso_time(answer.time)}"
         if shape is Format.table:
             print(line)
         else:
             note(line)
-        if rows.cut:
+        if answer.cut:
             note(f"only the first {max_rows:,} rows are shown: there are more (--max-rows)")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 from steadyview.catalog import merge_schema
@@ -77,12 +78,12 @@ def _look(parts: Parts, name: str) -> Relations | SteadyviewError:
     recorded = {s.name: s for s in parts.catalog.sources.schemas(name)}
     schemas = []
     try:
-        source = parts.sources[name]
-        for current in source.schemas():
-            merged = merge_schema(recorded.get(current.name, current), current)
-            schemas.append(merged)
-            unsupported[current.name] = _gone(merged, current)
-        _add(unsupported, source)
+        with closing(parts.opened_briefly(name)) as source:
+            for current in source.schemas():
+                merged = merge_schema(recorded.get(current.name, current), current)
+                schemas.append(merged)
+                unsupported[current.name] = _gone(merged, current)
+            _add(unsupported, source)
     except (SourceUnavailable, SourceRefused, ConfigError) as error:
         return error
     return Relations(tuple(schemas), unsupported)

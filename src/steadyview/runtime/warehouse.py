@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from steadyview.runtime.parts import Parts
     from steadyview.runtime.planning import Planned, Refused
     from steadyview.runtime.recording import Recording
+    from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
 
@@ -412,6 +413,22 @@ class Warehouse:
         asked = Question(sql, at, Limits(max_rows, timeout, strict))
         plans = self._plans(known_relations(self._parts))
         return answer(self._parts, beside(self._parts.spark), plans, asked)
+
+    def told(self, wanted: Wanted) -> Told:
+        """The rows of a query: from the process that keeps the views, or else from here."""
+        from steadyview.runtime.remote import Told, told_by_keeper
+
+        if self._keeping is None and (found := told_by_keeper(self.project.warehouse, wanted)):
+            return found
+        answer = self.query_at(
+            wanted.sql,
+            wanted.at,
+            max_rows=wanted.max_rows,
+            timeout=wanted.timeout,
+            strict=wanted.strict,
+        )
+        rows = answer.rows()
+        return Told(rows.table, rows.cut, answer.cn, answer.time, answer.warnings)
 
     def verify(self, views: Sequence[str] | None = None, at: At = None) -> list[Verdict]:
         """Recompute views from their SQL text and compare.
