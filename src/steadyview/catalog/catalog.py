@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from steadyview.catalog.batches import Batches
@@ -47,6 +48,8 @@ class Catalog:
             raise StorageDamaged(f'there is no warehouse at "{warehouse}"', hint="steadyview run")
         database = Database(path)
         database.check_format()
+        with suppress(StorageUnavailable):  # one that may only read does without
+            database.upgrade()
         return Catalog(database, clock)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steadyview.catalog.schema import CONTACTS, FORMAT, STATEMENTS
+from steadyview.catalog.schema import ADDED, CONTACTS, FORMAT, STATEMENTS
 from steadyview.errors import StorageDamaged, StorageUnavailable
 
 _WAIT_SECONDS = 30.0
@@ -41,12 +41,27 @@ class Database:
                 for statement in STATEMENTS:
                     connection.execute(statement)
                 connection.execute(
-                    "INSERT INTO warehouse VALUES (1, ?, ?, 0, ?, 0)", (FORMAT, now, now)
+                    "INSERT INTO warehouse VALUES (1, ?, ?, 0, ?, 0, ?)", (FORMAT, now, now, now)
                 )
         self.check_format()
-        if not self.read("SELECT 1 FROM sqlite_schema WHERE name = 'contacts'"):
-            with self.write() as connection:
+        self.upgrade()
+
+    def upgrade(self) -> None:
+        """Give a catalog of an older version the tables and columns that came later."""
+        lacks = [(t, c, kind) for t, c, kind in ADDED if not self.has_column(t, c)]
+        contacts = self.read("SELECT 1 FROM sqlite_schema WHERE name = 'contacts'")
+        if contacts and not lacks:
+            return
+        with self.write() as connection:
+            if not contacts:
                 connection.execute(CONTACTS)
+            for table, column, kind in lacks:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+
+    def has_column(self, table: str, column: str) -> bool:
+        """Whether the table has the column; False also where there is no such table."""
+        sql = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
+        return bool(self.read(sql, (table, column)))
 
     def check_format(self) -> None:
         """Raise StorageDamaged unless this is a catalog of our format."""

@@ -1,8 +1,9 @@
 """The catalog's tables. FORMAT changes whenever an older program would misread them.
 
 `runs` is the commit table: transaction seq_from + i of a source has cn_from + i, time_from + i.
-`warehouse.oldest_cn`: commits before it are forgotten. A view's name is unique among the views that
-are not dropped; its `id` is never used again, so that storage of a dropped view is never mistaken.
+`warehouse.oldest_cn`: commits before it are forgotten; `floor`: every commit to come is later.
+A view's name is unique among the views that are not dropped; its `id` is never used again, so that
+storage of a dropped view is never mistaken.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ CONTACTS = """CREATE TABLE contacts (
     ) STRICT"""
 """What the last run knew of a source; catalogs made before it get it when they are opened."""
 
+ADDED = (("warehouse", "floor", "INTEGER NOT NULL DEFAULT 0"),)
+"""Columns that came later: (table, column, type); older catalogs get them when they are opened."""
+
 STATEMENTS = (
     CONTACTS,
     """CREATE TABLE warehouse (
@@ -25,7 +29,8 @@ STATEMENTS = (
         created INTEGER NOT NULL,
         last_cn INTEGER NOT NULL,
         last_time INTEGER NOT NULL,
-        oldest_cn INTEGER NOT NULL
+        oldest_cn INTEGER NOT NULL,
+        floor INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
     """CREATE TABLE sources (
         name TEXT PRIMARY KEY,
