@@ -24,7 +24,6 @@ from steadyview.errors import ChangesLost, ColumnLost, SourceRefused, SourceUnav
 from steadyview.sources import Read, Source, open_source
 from steadyview.sources.postgres import slot
 from steadyview.sources.postgres.connection import Address
-from steadyview.sources.postgres.position import Lsn
 from steadyview.sources.postgres.snapshot import Visible
 from tests.servers import shared_postgres
 from tests.sources.world import PostgresWorld, Watch, answer, images

@@ -45,8 +45,9 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Loss:
-    """In transaction `seq` something was lost: one column's values (stored as NULL) or, `column`
-    None, changes of the whole relation, which concerns every view that reads it.
+    """In transaction `seq` one column's values were lost (stored as NULL).
+
+    `column` None: changes of the whole relation were, which concerns every view that reads it.
     """
 
     relation: RelationName

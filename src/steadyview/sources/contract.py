@@ -70,8 +70,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Read:
-    """A question to a source: some columns of one relation, whole, by values of one column, or by a
-    span of one column.
+    """A question to a source: columns of one relation, whole, by values or by a span of a column.
 
     `columns` (at least one) and `key` are column numbers. With `key`, `values` (an Arrow array of
     the key column's own Arrow type, distinct, without NULLs) are looked up; the answer may hold
