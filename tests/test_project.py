@@ -81,7 +81,7 @@ def test_repr_and_str_show_no_settings_of_sources_or_spark(folder):
 
 
 def test_a_missing_variable_names_variable_key_and_file(folder):
-    error = refusal(folder, environment={})
+    error = load_project(folder, {}).unready["sales"]
     assert error.message == 'environment variable "SALES_PASSWORD" is not set'
     assert error.detail == f'"url" in [sources.sales] of {folder / "steadyview.toml"} uses it'
     assert "export SALES_PASSWORD" in error.hint

@@ -106,7 +106,8 @@ class SourceDiverged(DefiniteError):
 class ColumnLost(DefiniteError):
     """A column was dropped or retyped at its source, or holds a value that cannot be kept exactly.
 
-    `relation` is the relation's display name, `column` the column's name at the source.
+    `relation` is the relation's display name, `column` the column's name at the source; None: the
+    whole relation is lost, to every view that reads it.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class ColumnLost(DefiniteError):
         message: str,
         *,
         relation: str,
-        column: str,
+        column: str | None,
         detail: str | None = None,
         hint: str | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steadyview.catalog import Catalog, Flush, Run
-from steadyview.changes import LostColumn, RelationName
+from steadyview.changes import Loss, RelationName
 from steadyview.errors import OutsideRetention
 from tests.catalog.clocks import ScriptedClock, SetClock
 
@@ -176,13 +176,13 @@ def test_a_flush_without_transactions_moves_only_the_position(catalog: Catalog) 
 
 def test_a_lost_column_is_recorded_with_its_flush(catalog: Catalog) -> None:
     orders = RelationName("sales", ("public", "orders"))
-    lost = LostColumn(orders, "price", 2, "dropped")
+    lost = Loss(orders, "price", 2, "dropped")
     catalog.commits.admit(Flush("sales", 1, 1, 2, "p", (lost,)))
-    assert catalog.sources.lost_columns() == [lost]
-    again = LostColumn(orders, "price", 9, "again")
+    assert catalog.sources.losses() == [lost]
+    again = Loss(orders, "price", 9, "again")
     catalog.commits.admit(Flush("sales", 2, 3, 9, "q", (again,)))
     catalog.commits.admit(Flush("sales", 3, 10, 10, "r", (lost,)))
-    assert catalog.sources.lost_columns() == [again]
+    assert catalog.sources.losses() == [again]
 
 
 def test_a_commit_that_is_not_there_is_outside_what_is_kept(catalog: Catalog) -> None:

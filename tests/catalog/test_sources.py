@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steadyview.catalog import Catalog, Flush, merge_schema
-from steadyview.changes import Column, LostColumn, RelationName, RelationSchema
+from steadyview.changes import Column, Loss, RelationName, RelationSchema
 from steadyview.errors import ConfigError
 
 ORDERS = RelationName("sales", ("public", 'Or"ders'))
@@ -84,11 +84,11 @@ def test_settled_never_goes_back(catalog: Catalog) -> None:
 
 def test_a_forgotten_source_starts_anew_and_its_commits_keep_their_time(catalog: Catalog) -> None:
     catalog.sources.record_schema(relation(ID))
-    catalog.commits.admit(Flush("sales", 1, 1, 2, "p", (LostColumn(ORDERS, "x", 1, "dropped"),)))
+    catalog.commits.admit(Flush("sales", 1, 1, 2, "p", (Loss(ORDERS, "x", 1, "dropped"),)))
     time = catalog.commits.time_of(2)
     catalog.sources.forget("sales")
     assert [s.name for s in catalog.sources.states()] == ["crm"]
-    assert catalog.sources.lost_columns() == []
+    assert catalog.sources.losses() == []
     catalog.sources.register("sales", "sqlite")
     assert catalog.sources.schemas("sales") == []
     run = catalog.commits.admit(Flush("sales", 1, 1, 1, "q"))

@@ -76,17 +76,22 @@ def test_the_oldest_readable_commit_only_rises_and_never_passes_the_view(views: 
     assert views.views.get("a").oldest_cn == 8
 
 
-def test_a_stopped_view_says_why_and_where_and_can_be_resumed(views: Catalog) -> None:
+def test_a_stopped_view_says_why_and_where_until_it_is_replaced(views: Catalog) -> None:
     views.views.publish([Published("a", 4, 1, 2, 1)])
     views.views.stop("a", "division by zero", 5)
     row = views.views.get("a")
     assert (row.state, row.error, row.error_cn, row.cn) == ("stopped", "division by zero", 5, 4)
-    views.views.resume("a")
-    row = views.views.get("a")
-    assert (row.state, row.error, row.error_cn) == ("active", None, None)
+    views.views.replace("a")
+    views.views.replace("a")
+    (beside,) = views.views.replacements()
+    assert (beside.name, beside.state, views.views.get("a")) == ("a", "building", row)
+    views.views.swap(beside.id, Published("a", 9, 0, 9, 1))
+    assert views.views.get("a").id == beside.id
+    assert (views.views.get("a").state, views.views.get("a").start_cn) == ("active", 9)
+    assert [v.id for v in views.views.dropped()] == [row.id]
     views.views.stop("b", "no", 3)
-    views.views.resume("b")
-    assert views.views.get("b").state == "building"
+    views.views.build_again("b")
+    assert (views.views.get("b").state, views.views.get("b").error) == ("building", None)
 
 
 def test_a_refused_view_carries_its_reason(views: Catalog) -> None:

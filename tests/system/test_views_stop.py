@@ -95,20 +95,27 @@ def test_a_failing_expression_stops_its_view_just_before_the_failing_cn(
 
 
 def _stays_until_the_row_is_gone(wh: Warehouse, numbers: SqliteFile) -> None:
-    """Later changes move the others; the failing cn stays in the way even if its row is deleted."""
-    numbers.writer().execute("DELETE FROM r WHERE y = 0")
+    """Later changes move the others; once the row is mended, a first state anew goes on."""
+    numbers.writer().execute("INSERT INTO s VALUES (9, 9)")
     wh.run_once()
     assert (view_of(wh, "fine").cn, view_of(wh, "division").cn) == (6, 2)
     assert view_of(wh, "division").state == "stopped"
+    assert read(wh, "division") == Bag.of([(1, 20.0), (2, 100.0), (3, 100.0)])
+    numbers.writer().execute("DELETE FROM r WHERE y = 0")
+    wh.run_once()
+    assert (view_of(wh, "division").state, view_of(wh, "division").cn) == ("active", 7)
+    assert view_of(wh, "division").error is None
+    assert view_of(wh, "overflow").state == "stopped", "its row is still there"
+    assert all(v.equal for v in wh.verify(["division", "fine"]))
 
 
 def _is_rebuilt_when_its_sql_is_corrected(wh: Warehouse, folder: Path) -> None:
-    corrected = NUMBERS["division"].replace("s.z / r.y", "s.z / NULLIF(r.y, 0)")
-    write_view(folder, "division", corrected)
+    corrected = NUMBERS["overflow"].replace("SMALLINT", "INT")
+    write_view(folder, "overflow", corrected)
     wh.run_once()
-    assert (view_of(wh, "division").state, view_of(wh, "division").cn) == ("active", 6)
-    assert view_of(wh, "division").error is None
-    assert all(v.equal for v in wh.verify(["division", "fine"]))
+    assert (view_of(wh, "overflow").state, view_of(wh, "overflow").cn) == ("active", 7)
+    assert view_of(wh, "overflow").error is None
+    assert all(v.equal for v in wh.verify(["overflow", "fine"]))
 
 
 def test_a_view_that_fails_in_its_first_state_stops_alone(

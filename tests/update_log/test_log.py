@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from steadyview.changes import Chunk, Column, LostColumn, RelationName, RelationSchema
+from steadyview.changes import Chunk, Column, Loss, RelationName, RelationSchema
 from steadyview.errors import StorageUnavailable
 from steadyview.update_log import FlushWriter, UpdateLog, writing
 from tests.update_log.captured import LINES, ORDERS, SHOP, At, chunk, rows
@@ -43,7 +43,7 @@ def seqs(log: UpdateLog, relation: RelationSchema, *bounds: int) -> list[int]:
 
 def test_a_flush_tells_what_it_holds(writer: FlushWriter) -> None:
     writer.append(chunk([1, 2]))
-    lost = LostColumn(ORDERS.name, "price", 3, "dropped")
+    lost = Loss(ORDERS.name, "price", 3, "dropped")
     writer.append(replace(chunk([3], [LINES]), lost=(lost,)))
     assert writer.transactions == 3
     assert writer.bytes > 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from steadyview.catalog.audits import Audits
 from steadyview.catalog.batches import Batches
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
 from steadyview.catalog.sources import Sources
+from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
 from steadyview.errors import StorageDamaged, StorageUnavailable
 
@@ -24,6 +26,8 @@ class Catalog:
         self.commits = Commits(database, clock)
         self.views = Views(database)
         self.batches = Batches(database)
+        self.typed = Typed(database)
+        self.audits = Audits(database)
         self._database = database
 
     @staticmethod
@@ -48,6 +52,11 @@ class Catalog:
         database = Database(path)
         database.check_format()
         return Catalog(database, clock)
+
+    def identity(self) -> str:
+        """Eight hexadecimal digits that tell this warehouse from any other."""
+        ((found,),) = self._database.read("SELECT identity FROM warehouse")
+        return str(found)
 
     def close(self) -> None:
         """Give the file back. Safe to call twice."""

@@ -13,10 +13,7 @@ cn 0 is the state before any transaction; its time is the warehouse's creation.
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.database import Database
@@ -24,6 +21,9 @@ from steadyview.catalog.runs import Flush, Run, cut, cut_seq
 from steadyview.catalog.sources import store_lost
 from steadyview.crash_points import crash_point
 from steadyview.errors import OutsideRetention
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _RUN = "SELECT cn_from, source, seq_from, seq_to, time_from FROM runs"
 
@@ -54,9 +54,9 @@ class Commits:
         cn, time = connection.execute("SELECT last_cn, last_time FROM warehouse").fetchone()
         now = max(self._clock.now_us(), time + 1)
         connection.execute(
-            "UPDATE sources SET position = ?, flush = ?, last_seq = max(last_seq, ?), admitted = ?"
-            " WHERE name = ?",
-            (flush.position, flush.number, flush.seq_to, now, flush.source),
+            "UPDATE sources SET position = ?, proof = ?, flush = ?, last_seq = max(last_seq, ?),"
+            " admitted = ? WHERE name = ?",
+            (flush.position, flush.proof, flush.number, flush.seq_to, now, flush.source),
         )
         for lost in flush.lost:
             store_lost(connection, lost)
@@ -130,6 +130,10 @@ class Commits:
 
     def commit_rows(self, source: str, seq_from: int, seq_to: int) -> pa.Table:
         """(seq, cn) of the source's admitted transactions in the range, both int64, in order."""
+        # imported late: `status` needs no arrays
+        import numpy as np
+        import pyarrow as pa
+
         runs = self.runs_of(source, seq_from, seq_to)
         starts = np.array([r.seq_from for r in runs], dtype=np.int64)
         lengths = np.array([r.seq_to - r.seq_from + 1 for r in runs], dtype=np.int64)

@@ -6,6 +6,8 @@ committed transaction survives a power cut.
 
 from __future__ import annotations
 
+import hashlib
+import socket
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from steadyview.catalog.schema import CONTACTS, FORMAT, STATEMENTS
+from steadyview.catalog.schema import FORMAT, STATEMENTS, UPGRADE
 from steadyview.errors import StorageDamaged, StorageUnavailable
 
 _WAIT_SECONDS = 30.0
@@ -41,12 +43,21 @@ class Database:
                 for statement in STATEMENTS:
                     connection.execute(statement)
                 connection.execute(
-                    "INSERT INTO warehouse VALUES (1, ?, ?, 0, ?, 0)", (FORMAT, now, now)
+                    "INSERT INTO warehouse (one, format, created, last_cn, last_time, oldest_cn)"
+                    " VALUES (1, ?, ?, 0, ?, 0)",
+                    (FORMAT, now, now),
                 )
+            elif connection.execute("SELECT format FROM warehouse").fetchall() == [(1,)]:
+                for statement in UPGRADE:
+                    connection.execute(statement)
+            if connection.execute("SELECT identity FROM warehouse").fetchall() == [("",)]:
+                connection.execute("UPDATE warehouse SET identity = ?", (self._identity(now),))
         self.check_format()
-        if not self.read("SELECT 1 FROM sqlite_schema WHERE name = 'contacts'"):
-            with self.write() as connection:
-                connection.execute(CONTACTS)
+
+    def _identity(self, now: int) -> str:
+        """Tells this warehouse from any other: when and where it was made."""
+        made = f"{now} {socket.gethostname()} {self.path}"
+        return hashlib.sha256(made.encode()).hexdigest()[:8]
 
     def check_format(self) -> None:
         """Raise StorageDamaged unless this is a catalog of our format."""

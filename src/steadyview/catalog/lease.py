@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from steadyview.delta.failures import unavailable
 from steadyview.errors import WarehouseHeld
 
 
@@ -112,6 +111,9 @@ def _access(warehouse: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # imported late: `status` should not wait for Delta's library
+        from steadyview.delta.failures import unavailable
+
         raise unavailable(warehouse / "lease", error) from error
 
 

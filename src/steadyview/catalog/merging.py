@@ -11,8 +11,8 @@ def merge_schema(recorded: RelationSchema, current: RelationSchema) -> RelationS
     """What is recorded, with the source's new columns appended.
 
     Recorded columns keep their number and type, also when the source dropped or retyped them (their
-    log rows are of the recorded type), and so do place and membership, by which the source knows
-    them again. Key and indexes are the present ones.
+    log rows are of the recorded type), and so do place, membership and evidence, by which the
+    source knows them again. Key and indexes are the present ones.
     """
     if recorded.name != current.name:
         raise ValueError(f"{recorded.name} is not {current.name}")
@@ -21,7 +21,8 @@ def merge_schema(recorded: RelationSchema, current: RelationSchema) -> RelationS
     known = {c.name for c in recorded.columns}
     added = tuple(c for c in current.columns if c.name not in known)
     membership = recorded.membership or current.membership
-    return replace(current, columns=kept + added, membership=membership)
+    evidence = recorded.evidence or current.evidence
+    return replace(current, columns=kept + added, membership=membership, evidence=evidence)
 
 
 def _kept(recorded: Column, present: Column | None) -> Column:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyview.changes import LostColumn
+from steadyview.changes import Loss
 
 
 @dataclass(frozen=True)
 class Flush:
     """Transactions seq_from..seq_to of a source, durable in the log (none if seq_to is less).
 
-    `position`: where capture resumes after them. `lost`: columns lost at one of them.
+    `position`: where capture resumes after them, and `proof` what it must find there again.
+    `lost`: what was lost at one of them.
     """
 
     source: str
@@ -19,7 +20,8 @@ class Flush:
     seq_from: int
     seq_to: int
     position: str
-    lost: tuple[LostColumn, ...] = ()
+    lost: tuple[Loss, ...] = ()
+    proof: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,29 +3,48 @@
 `runs` is the commit table: transaction seq_from + i of a source has cn_from + i, time_from + i.
 `warehouse.oldest_cn`: commits before it are forgotten. A view's name is unique among the views that
 are not dropped; its `id` is never used again, so that storage of a dropped view is never mistaken.
+A `replacement` is built beside the view of its name, until it takes that one's place.
+`typed` holds what Spark said about the types of a view's text over some relations.
 """
 
 from __future__ import annotations
 
-FORMAT = 1
+FORMAT = 2
 
-CONTACTS = """CREATE TABLE contacts (
+_CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
         heard INTEGER,
         error TEXT,
-        since INTEGER
+        since INTEGER,
+        definite INTEGER NOT NULL DEFAULT 0
     ) STRICT"""
-"""What the last run knew of a source; catalogs made before it get it when they are opened."""
+_ONE_NAME = """CREATE UNIQUE INDEX views_by_name ON views (name, replacement)
+        WHERE state <> 'dropped'"""
+_TYPED = """CREATE TABLE typed (
+        digest TEXT PRIMARY KEY,
+        outcome TEXT NOT NULL
+    ) STRICT"""
+_AUDITS = """CREATE TABLE audits (
+        source TEXT NOT NULL REFERENCES sources (name) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        cn INTEGER NOT NULL,
+        rows TEXT NOT NULL,
+        hashes TEXT NOT NULL,
+        columns TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        PRIMARY KEY (source, path)
+    ) STRICT"""
 
 STATEMENTS = (
-    CONTACTS,
+    _CONTACTS,
     """CREATE TABLE warehouse (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         format INTEGER NOT NULL,
         created INTEGER NOT NULL,
         last_cn INTEGER NOT NULL,
         last_time INTEGER NOT NULL,
-        oldest_cn INTEGER NOT NULL
+        oldest_cn INTEGER NOT NULL,
+        identity TEXT NOT NULL DEFAULT ''
     ) STRICT""",
     """CREATE TABLE sources (
         name TEXT PRIMARY KEY,
@@ -34,7 +53,8 @@ STATEMENTS = (
         last_seq INTEGER NOT NULL DEFAULT 0,
         flush INTEGER NOT NULL DEFAULT 0,
         settled INTEGER NOT NULL DEFAULT 0,
-        admitted INTEGER
+        admitted INTEGER,
+        proof TEXT NOT NULL DEFAULT ''
     ) STRICT""",
     """CREATE TABLE relations (
         source TEXT NOT NULL REFERENCES sources (name) ON DELETE CASCADE,
@@ -48,6 +68,7 @@ STATEMENTS = (
         name TEXT NOT NULL,
         seq INTEGER NOT NULL,
         reason TEXT NOT NULL,
+        mendable INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (source, path, name)
     ) STRICT""",
     """CREATE TABLE runs (
@@ -78,9 +99,13 @@ STATEMENTS = (
         cn INTEGER,
         delta_version INTEGER,
         base_cn INTEGER,
-        base_version INTEGER
+        base_version INTEGER,
+        replacement INTEGER NOT NULL DEFAULT 0,
+        mendable INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
-    "CREATE UNIQUE INDEX views_by_name ON views (name) WHERE state <> 'dropped'",
+    _ONE_NAME,
+    _TYPED,
+    _AUDITS,
     """CREATE TABLE bases (
         view INTEGER NOT NULL REFERENCES views (id),
         base_cn INTEGER NOT NULL,
@@ -99,3 +124,20 @@ STATEMENTS = (
         finished INTEGER NOT NULL
     ) STRICT""",
 )
+
+UPGRADE = (
+    "DROP TABLE IF EXISTS contacts",
+    _CONTACTS,
+    "ALTER TABLE warehouse ADD COLUMN identity TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE sources ADD COLUMN proof TEXT NOT NULL DEFAULT ''",
+    """UPDATE sources SET proof = '{"format": 1}'""",
+    "ALTER TABLE lost_columns ADD COLUMN mendable INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE views ADD COLUMN replacement INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE views ADD COLUMN mendable INTEGER NOT NULL DEFAULT 0",
+    "DROP INDEX views_by_name",
+    _ONE_NAME,
+    _TYPED,
+    _AUDITS,
+    f"UPDATE warehouse SET format = {FORMAT}",
+)
+"""From format 1."""

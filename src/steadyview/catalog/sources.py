@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steadyview.catalog.database import Database
 from steadyview.catalog.merging import merge_schema
-from steadyview.changes import LostColumn, RelationName, RelationSchema
+from steadyview.changes import Loss, RelationName, RelationSchema
 from steadyview.errors import ConfigError
 
 _LOST = (
-    "INSERT INTO lost_columns VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-    " SET seq = excluded.seq, reason = excluded.reason WHERE excluded.seq > seq"
+    "INSERT INTO lost_columns VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET seq ="
+    " excluded.seq, reason = excluded.reason, mendable = excluded.mendable"
+    " WHERE excluded.seq > seq"
 )
 _CONTACT = (
-    "INSERT INTO contacts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-    " heard = coalesce(excluded.heard, heard), error = excluded.error,"
+    "INSERT INTO contacts (source, heard, error, since, definite) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET heard = coalesce(excluded.heard, heard),"
+    " error = excluded.error, definite = excluded.definite,"
     " since = CASE WHEN excluded.error IS error THEN since ELSE excluded.since END"
 )
 
@@ -32,7 +35,8 @@ class SourceState:
 
     `position` is None until anything was captured; `flush` is the last one that exists.
     `heard`: when a run was last in contact with it; `error`: what a run found wrong with it, and
-    `since` when. Where nobody captures now, they are of the last run.
+    `since` when, `definite` if it stays until somebody acts. Where nobody captures now, they are of
+    the last run. `proof`: what must be found at the source again where capture goes on.
     """
 
     name: str
@@ -45,6 +49,8 @@ class SourceState:
     heard: int | None = None
     error: str | None = None
     since: int | None = None
+    definite: bool = False
+    proof: str = ""
 
 
 class Sources:
@@ -71,10 +77,11 @@ class Sources:
     def states(self) -> list[SourceState]:
         """All sources, by name."""
         sql = (
-            "SELECT name, family, position, last_seq, flush, settled, admitted, heard, error, since"
+            "SELECT name, family, position, last_seq, flush, settled, admitted, heard, error,"
+            " since, coalesce(definite, 0), proof"
             " FROM sources LEFT JOIN contacts ON source = name ORDER BY name"
         )
-        return [SourceState(*row) for row in self._database.read(sql)]
+        return [SourceState(*row[:-2], bool(row[-2]), row[-1]) for row in self._database.read(sql)]
 
     def state(self, name: str) -> SourceState:
         """One source; KeyError if it is not registered."""
@@ -100,15 +107,25 @@ class Sources:
         found = self._database.read(sql, (source,))
         return [RelationSchema.from_json(json.loads(text)) for (text,) in found]
 
-    def advance(self, name: str, position: str) -> None:
+    def advance(self, name: str, position: str, proof: str = "") -> None:
         """Record that nothing of interest was committed before `position`; no transaction came."""
         with self._database.write() as connection:
-            connection.execute("UPDATE sources SET position = ? WHERE name = ?", (position, name))
+            sql = "UPDATE sources SET position = ?, proof = ? WHERE name = ?"
+            connection.execute(sql, (position, proof, name))
 
-    def contact(self, name: str, now: int, *, heard: bool, error: str | None) -> None:
+    def renew_evidence(self, evidence: Mapping[RelationName, str]) -> None:
+        """What the sources' own catalogs say now of these relations, found to be whole."""
+        with self._database.write() as connection:
+            for relation, text in evidence.items():
+                store_evidence(connection, relation, text)
+
+    def contact(
+        self, name: str, now: int, *, heard: bool, error: str | None, definite: bool = False
+    ) -> None:
         """Keep what is known of the source at the time `now`; an error keeps its first time."""
         with self._database.write() as connection:
-            values = (name, now if heard else None, error, None if error is None else now)
+            since = None if error is None else now
+            values = (name, now if heard else None, error, since, definite)
             connection.execute(_CONTACT, values)
 
     def settle(self, name: str, seq: int) -> None:
@@ -118,12 +135,14 @@ class Sources:
                 "UPDATE sources SET settled = max(settled, ?) WHERE name = ?", (seq, name)
             )
 
-    def lost_columns(self) -> list[LostColumn]:
-        """Every column that was lost, at its last loss."""
-        sql = "SELECT source, path, name, seq, reason FROM lost_columns ORDER BY 1, 2, 3"
+    def losses(self) -> list[Loss]:
+        """What was lost, each column and each relation at its last loss."""
+        sql = "SELECT source, path, name, seq, reason, mendable FROM lost_columns ORDER BY 1, 2, 3"
         return [
-            LostColumn(RelationName(source, tuple(json.loads(path))), column, seq, reason)
-            for source, path, column, seq, reason in self._database.read(sql)
+            Loss(
+                RelationName(source, tuple(json.loads(path))), column or None, seq, why, bool(mend)
+            )
+            for source, path, column, seq, why, mend in self._database.read(sql)
         ]
 
     def forget(self, name: str) -> None:
@@ -139,7 +158,16 @@ class Sources:
             )
 
 
-def store_lost(connection: sqlite3.Connection, lost: LostColumn) -> None:
-    """Keep where a column was last lost: a view whose state is younger is not concerned."""
-    values = (lost.relation.source, json.dumps(lost.relation.path), lost.column)
-    connection.execute(_LOST, (*values, lost.seq, lost.reason))
+def store_evidence(connection: sqlite3.Connection, relation: RelationName, text: str) -> None:
+    """Remember what the source's catalog says of the relation."""
+    connection.execute(
+        "UPDATE relations SET schema = json_set(schema, '$.evidence', ?)"
+        " WHERE source = ? AND path = ?",
+        (text, relation.source, json.dumps(relation.path)),
+    )
+
+
+def store_lost(connection: sqlite3.Connection, lost: Loss) -> None:
+    """Keep where a column (or, '', a relation) was last lost: younger states are not concerned."""
+    values = (lost.relation.source, json.dumps(lost.relation.path), lost.column or "")
+    connection.execute(_LOST, (*values, lost.seq, lost.reason, lost.mendable))

@@ -8,14 +8,17 @@ goes back.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 from steadyview.catalog.database import Database
+from steadyview.catalog.sources import store_evidence
+from steadyview.changes import RelationName
 
+_STANDING = "state <> 'dropped' AND NOT replacement"
 _FIELDS = (
     "id, name, sql, level, kind, definition, fingerprint, state, code, error, error_cn,"
-    " start_cn, oldest_cn, cn, delta_version, base_cn, base_version"
+    " start_cn, oldest_cn, cn, delta_version, base_cn, base_version, replacement, mendable"
 )
 
 
@@ -40,6 +43,8 @@ class ViewRow:
     """A view as recorded. `id` is its own for ever; `cn` is None until something is published.
 
     `state`: building, active, stopped (`error` at `error_cn`), refused (`code`, `error`), dropped.
+    `mendable`: what stopped it are values at the source; once they are mended there, a first state
+    made anew may go on by itself. `replacement`: it is built beside the view of its name.
     """
 
     id: int
@@ -59,6 +64,8 @@ class ViewRow:
     delta_version: int | None
     base_cn: int | None
     base_version: int | None
+    replacement: int = 0
+    mendable: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,12 @@ class Views:
 
     def all(self) -> list[ViewRow]:
         """Every view that is not dropped, by name."""
-        sql = f"SELECT {_FIELDS} FROM views WHERE state <> 'dropped' ORDER BY name"
+        sql = f"SELECT {_FIELDS} FROM views WHERE {_STANDING} ORDER BY name"
+        return [ViewRow(*row) for row in self._database.read(sql)]
+
+    def replacements(self) -> list[ViewRow]:
+        """What is being built to take a view's place, by name."""
+        sql = f"SELECT {_FIELDS} FROM views WHERE state = 'building' AND replacement ORDER BY name"
         return [ViewRow(*row) for row in self._database.read(sql)]
 
     def dropped(self) -> list[ViewRow]:
@@ -111,7 +123,7 @@ class Views:
 
     def find(self, name: str) -> ViewRow | None:
         """The view of that name, None if there is none (or it is dropped)."""
-        sql = f"SELECT {_FIELDS} FROM views WHERE name = ? AND state <> 'dropped'"
+        sql = f"SELECT {_FIELDS} FROM views WHERE name = ? AND {_STANDING}"
         found = self._database.read(sql, (name,))
         return ViewRow(*found[0]) if found else None
 
@@ -122,6 +134,37 @@ class Views:
             raise KeyError(name)
         return found
 
+    def replace(self, name: str) -> None:
+        """Begin to build the view anew beside what it shows; nothing if that has begun."""
+        row = self.get(name)
+        sql = (
+            "INSERT INTO views (name, sql, level, kind, definition, fingerprint, state, start_cn,"
+            " oldest_cn, replacement) SELECT name, sql, level, kind, definition, fingerprint,"
+            " 'building', start_cn, oldest_cn, 1 FROM views WHERE id = ? AND NOT EXISTS"
+            " (SELECT 1 FROM views WHERE name = ? AND replacement AND state <> 'dropped')"
+        )
+        with self._database.write() as connection:
+            connection.execute(sql, (row.id, name))
+
+    def give_up(self, view_id: int) -> None:
+        """What is built beside cannot be finished: its storage may be removed."""
+        with self._database.write() as connection:
+            sql = "UPDATE views SET state = 'dropped' WHERE id = ? AND replacement"
+            connection.execute(sql, (view_id,))
+
+    def swap(self, view_id: int, update: Published) -> None:
+        """What was built beside takes its view's place, with the state `update`, all at once."""
+        with self._database.write() as connection:
+            connection.execute(
+                f"UPDATE views SET state = 'dropped' WHERE name = ? AND {_STANDING}", (update.view,)
+            )
+            connection.execute(
+                "UPDATE views SET replacement = 0, start_cn = ?, oldest_cn = ? WHERE id = ?",
+                (update.cn, update.cn, view_id),
+            )
+            ((last,),) = connection.execute("SELECT last_cn FROM warehouse").fetchall()
+            _publish(connection, update, last)
+
     def started(self, name: str, start_cn: int) -> None:
         """Set where a view in building starts: known only once its first state was read."""
         self._change(name, "start_cn = ?, oldest_cn = ?", start_cn, start_cn)
@@ -130,22 +173,43 @@ class Views:
         """The view is kept in another way from now on; what it means stays."""
         self._change(name, "level = ?, definition = ?", level, definition)
 
-    def stop(self, name: str, error: str, cn: int | None) -> None:
+    def stop(self, name: str, error: str, cn: int | None, *, mendable: bool = False) -> None:
         """The view met `error` at `cn` and stands just before it."""
-        self._change(name, "state = 'stopped', error = ?, error_cn = ?", error, cn)
+        with self._database.write() as connection:
+            _stop(connection, name, error, cn, mendable=mendable)
 
-    def resume(self, name: str) -> None:
-        """Take a stopped view up again: active if it was ever published, else building."""
-        state = "state = CASE WHEN cn IS NULL THEN 'building' ELSE 'active' END"
-        self._change(name, f"{state}, error = NULL, error_cn = NULL, code = NULL")
+    def lose(self, stopped: Mapping[str, str], evidence: Mapping[RelationName, str]) -> None:
+        """Stop views, each for its reason, and remember what the sources say now, all at once.
+
+        So a loss is told to every view that was there, and to no view built from later states.
+        """
+        with self._database.write() as connection:
+            for name, reason in stopped.items():
+                ((cn,),) = connection.execute(
+                    f"SELECT cn FROM views WHERE name = ? AND {_STANDING}", (name,)
+                ).fetchall()
+                _stop(connection, name, reason, None if cn is None else cn + 1, mendable=False)
+            for relation, text in evidence.items():
+                store_evidence(connection, relation, text)
+
+    def build_again(self, name: str) -> None:
+        """A stopped view without any state goes back to building."""
+        cleared = "error = NULL, error_cn = NULL, code = NULL, mendable = 0"
+        self._change(name, f"state = 'building', {cleared}")
 
     def refuse(self, name: str, code: str, error: str) -> None:
         """The view's SQL cannot be maintained."""
         self._change(name, "state = 'refused', code = ?, error = ?", code, error)
 
     def drop(self, name: str) -> None:
-        """Free the name; the row stays until `remove`, so that storage can be cleaned up."""
-        self._change(name, "state = 'dropped'")
+        """Free the name; the row stays until `remove`, so that storage can be cleaned up.
+
+        What is built beside goes as well.
+        """
+        with self._database.write() as connection:
+            sql = "UPDATE views SET state = 'dropped' WHERE name = ? AND state <> 'dropped'"
+            if not connection.execute(sql, (name,)).rowcount:
+                raise KeyError(name)
 
     def remove(self, view_id: int) -> None:
         """Forget a dropped view for good, once its storage is gone."""
@@ -191,14 +255,25 @@ class Views:
 
     def _change(self, name: str, assignments: str, *values: object) -> None:
         """`assignments` is always a text of this module."""
-        sql = f"UPDATE views SET {assignments} WHERE name = ? AND state <> 'dropped'"
+        sql = f"UPDATE views SET {assignments} WHERE name = ? AND {_STANDING}"
         with self._database.write() as connection:
             if not connection.execute(sql, (*values, name)).rowcount:
                 raise KeyError(name)
 
 
+def _stop(
+    connection: sqlite3.Connection, name: str, error: str, cn: int | None, *, mendable: bool
+) -> None:
+    sql = (
+        "UPDATE views SET state = 'stopped', error = ?, error_cn = ?, mendable = ?"
+        f" WHERE name = ? AND {_STANDING}"
+    )
+    if not connection.execute(sql, (error, cn, mendable, name)).rowcount:
+        raise KeyError(name)
+
+
 def _publish(connection: sqlite3.Connection, update: Published, last_cn: int) -> None:
-    sql = "SELECT id, coalesce(cn, start_cn) FROM views WHERE name = ? AND state <> 'dropped'"
+    sql = f"SELECT id, coalesce(cn, start_cn) FROM views WHERE name = ? AND {_STANDING}"
     found = connection.execute(sql, (update.view,)).fetchone()
     if found is None:
         raise KeyError(update.view)

@@ -6,13 +6,13 @@ Law: a recorded fact is frozen; later facts supersede it, nothing edits it.
 """
 
 from steadyview.changes.relations import Column, RelationName, RelationSchema
-from steadyview.changes.stream import Chunk, LostColumn, StreamPosition, Transaction
+from steadyview.changes.stream import Chunk, Loss, StreamPosition, Transaction
 from steadyview.changes.types import arrow_schema, arrow_type
 
 __all__ = [
     "Chunk",
     "Column",
-    "LostColumn",
+    "Loss",
     "RelationName",
     "RelationSchema",
     "StreamPosition",

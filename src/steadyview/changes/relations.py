@@ -54,6 +54,8 @@ class RelationSchema:
     `indexes` lists the columns that *lead* an index, by name; a lookup by such a column is cheap.
     `membership` is the source's name for the time during which the relation has been in its change
     stream without a break; empty where it is not, or where the source keeps such a record itself.
+    `evidence` is what the source's own catalog said about the relation when it was last found to be
+    whole, in the family's own notation: `Source.examine` compares it with what it says now.
     """
 
     name: RelationName
@@ -62,6 +64,7 @@ class RelationSchema:
     indexes: tuple[str, ...] = ()
     membership: str = ""
     primary: tuple[str, ...] = ()
+    evidence: str = ""
 
     def number(self, column: str) -> int:
         """The number of the column with exactly this name; KeyError if there is none."""
@@ -80,6 +83,7 @@ class RelationSchema:
             "indexes": list(self.indexes),
             "membership": self.membership,
             "primary": list(self.primary),
+            "evidence": self.evidence,
         }
 
     @staticmethod
@@ -92,4 +96,5 @@ class RelationSchema:
             tuple(data["indexes"]),
             data.get("membership", ""),
             tuple(data.get("primary", data["key"])),
+            data.get("evidence", ""),
         )

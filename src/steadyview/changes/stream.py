@@ -44,13 +44,19 @@ class Transaction:
 
 
 @dataclass(frozen=True)
-class LostColumn:
-    """From transaction `seq` on, the column's values are not known exactly (stored as NULL)."""
+class Loss:
+    """What is not known exactly from transaction `seq` on, and why.
+
+    One column's values (stored as NULL) or, `column` None, changes of the whole relation, which
+    concerns every view that reads it. `mendable`: single values at the source are the cause; a view
+    that is built anew once they are mended can go on.
+    """
 
     relation: RelationName
-    column: str
+    column: str | None
     seq: int
     reason: str
+    mendable: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,4 +73,4 @@ class Chunk:
     transactions: tuple[Transaction, ...]
     position: StreamPosition
     open: bool = False
-    lost: tuple[LostColumn, ...] = field(default=())
+    lost: tuple[Loss, ...] = field(default=())

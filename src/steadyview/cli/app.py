@@ -20,6 +20,7 @@ from steadyview.cli import (
     source,
     status,
     verify,
+    view,
 )
 from steadyview.cli.quiet_java import hide_incubator_warning
 
@@ -45,6 +46,7 @@ app.command("verify")(verify.command)
 app.command("check-history")(check_history.command)
 app.command("simulate")(simulate.command)
 app.add_typer(source.app, name="source")
+app.add_typer(view.app, name="view")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,7 +1,8 @@
 """How a command ends badly: what is printed on standard error, and the exit code.
 
 0    done
-1    done, and the answer is "no": `verify` found a difference, `check` refused a view
+1    done, and the answer is "no": `verify` found a difference, `check` refused a view, `run --once`
+     left a view refused or stopped
 2    wrong usage, or a definite error: somebody has to change something first
 3    a transient error: a source or the disk does not answer; the same command may work later
 70   a fault of steadyview itself

@@ -13,7 +13,7 @@ from steadyview.cli.files import check_writable, write
 from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.progress import json_lines, progress_display
-from steadyview.cli.reporting import reporting
+from steadyview.cli.reporting import ExitCode, reporting
 from steadyview.cli.status_table import view_errors
 from steadyview.cli.stopping import run_until_signalled
 from steadyview.cli.tables import note, print_json
@@ -44,7 +44,7 @@ def command(  # noqa: PLR0913 - the options of a command
     """Capture changes and maintain every view, until Ctrl-C.
 
     With --once: everything committed at any source before the command started is captured,
-    propagated and published, then it exits with code 0.
+    propagated and published, then it exits with code 0, or 1 if a view is refused or stopped.
 
     [bold]Examples[/]
 
@@ -74,6 +74,7 @@ def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         wrong = [asdict(v) for v in status.views if v.error]
         print_json({**summary.to_dict(), "views_with_errors": wrong})
+        _exit_if_wrong(status)
         return
     done = (
         _counted(summary.transactions, "transaction"),
@@ -84,6 +85,13 @@ def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
     print(f"cn {summary.cn}: {', '.join(done)}")
     for error in view_errors(status):
         note(error)
+    _exit_if_wrong(status)
+
+
+def _exit_if_wrong(status: Any) -> None:
+    """Exit code 1 where a view is not kept: a scheduler shall notice."""
+    if any(v.state in ("refused", "stopped") for v in status.views):
+        raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -59,5 +59,31 @@ def remove_source(
             note(f'nothing was set up at "{name}"')
 
 
+@app.command("resnapshot")
+def resnapshot(
+    name: SourceArgument,
+    project: ProjectOption = HERE,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Begin with a source anew: its views are built from what it holds now.
+
+    For a source that was restored, replaced or not captured without a gap. Other views go on.
+    Until a view's new state is there, readers see its old one, with a warning. A running
+    [bold]steadyview run[/] does it at once; otherwise the next one builds the views.
+
+    [bold]Example[/]
+
+        steadyview source resnapshot sales
+    """
+    with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        done = warehouse.resnapshot(name)
+        if json:
+            print_json({"source": name, "done": done})
+            return
+        for thing in done:
+            print(thing)
+
+
 def _shown(value: object) -> object:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value

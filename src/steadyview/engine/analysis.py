@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -10,9 +11,8 @@ from pyspark.sql.types import DataType, DecimalType
 
 from steadyview.changes import arrow_type
 from steadyview.engine.failures import carried
-from steadyview.engine.statements import Types
 from steadyview.errors import ViewRefused
-from steadyview.views.definition import Definition, Grouping, Occurrence
+from steadyview.views.definition import Definition, Grouping, Occurrence, Types
 from steadyview.views.reasons import BY_CODE
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -40,6 +40,25 @@ def _grouped(spark: SparkSession, definition: Definition, grouping: Grouping) ->
     outputs = _schema(spark, _visible(definition, types))
     _outputs(definition, keys, names=[f"group key {k}" for k in grouping.keys])
     return Types(_outputs(definition, outputs), tuple(keys), sums, averages, states)
+
+
+def output_types(
+    spark: SparkSession, view: str, sql: str, empty: Mapping[str, Sequence[tuple[str, str]]]
+) -> tuple[tuple[str, str], ...]:
+    """Names and types of a query's columns over empty relations; ViewRefused with TYPE_ERROR.
+
+    `empty`: the names by which the query reads them, each with its columns and their types.
+    """
+    for name, columns in empty.items():
+        nulls = ", ".join(f"CAST(NULL AS {t}) AS `{c.replace('`', '``')}`" for c, t in columns)
+        spark.sql(f"SELECT {nulls} WHERE FALSE").createOrReplaceTempView(name)
+    try:
+        fields = spark.sql(sql).schema.fields
+    except PySparkException as error:
+        fact = f'Spark rejects view "{view}"'
+        hint = "correct the SQL as Spark says"
+        raise ViewRefused("TYPE_ERROR", fact, detail=reason(error), hint=hint) from error
+    return tuple((f.name, type_name(f.dataType)) for f in fields)
 
 
 def _aggregates(

@@ -12,27 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from steadyview.engine.spark_algebra import Partial, Sum
-from steadyview.views.definition import Definition, Grouping
+from steadyview.views.definition import Definition, Grouping, Types
 
 _PLAIN_OUTPUT = re.compile(r"_g\d+|_count|_nonnull_\d+|_visible_(sum|avg)_\d+")
-
-
-@dataclass(frozen=True)
-class Types:
-    """What Spark says about a view: types of outputs, of group keys and of aggregated arguments.
-
-    `sums` and `averages` are the types of SUM(x) and AVG(x) per argument (None where not summed),
-    `states` the exact type each running sum is kept in.
-    """
-
-    outputs: tuple[tuple[str, str], ...]
-    keys: tuple[str, ...] = ()
-    sums: tuple[str | None, ...] = ()
-    averages: tuple[str | None, ...] = ()
-    states: tuple[str | None, ...] = ()
 
 
 def delta_sql(definition: Definition, types: Types, change: Sum) -> str:

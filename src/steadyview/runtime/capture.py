@@ -19,6 +19,7 @@ from steadyview.catalog import Catalog, Flush
 from steadyview.changes import RelationSchema, StreamPosition
 from steadyview.crash_points import crash_point
 from steadyview.errors import (
+    DefiniteError,
     SourceRefused,
     SourceUnavailable,
     SteadyviewError,
@@ -74,7 +75,7 @@ class Capture(threading.Thread):
         self._stopping = threading.Event()
         self._reached: StreamPosition | None = None
         self._wanted: StreamPosition | None = None
-        self._kept = ""
+        self._kept = ("", "")
         self._noted: tuple[float, str | None] = (0.0, None)
         self._committed = 0
 
@@ -149,7 +150,10 @@ class Capture(threading.Thread):
             # only for people: what cannot be written now is written next time
             with suppress(StorageUnavailable):
                 at_us = time.time_ns() // 1000
-                self._catalog.sources.contact(self.source.name, at_us, heard=heard, error=text)
+                definite = isinstance(trouble, DefiniteError)
+                self._catalog.sources.contact(
+                    self.source.name, at_us, heard=heard, error=text, definite=definite
+                )
 
     def _session(self) -> None:
         """One connection's life."""
@@ -160,7 +164,9 @@ class Capture(threading.Thread):
         position = self.source.position(state.position) if state.position else self._beginning()
         number = self._log.recover(self.source.name, state.flush)
         writer = self._log.writer(self.source.name, self._relations, number, state.last_seq + 1)
-        monitor = self.source.monitor(self._relations, position, state.last_seq + 1)
+        monitor = self.source.monitor(
+            self._relations, position, state.last_seq + 1, state.proof
+        )
         try:
             # all that came before the place where capture goes on is admitted already
             self._arrived(position)
@@ -219,6 +225,7 @@ class Capture(threading.Thread):
                 flushed.seq_to,
                 flushed.position,
                 flushed.lost,
+                monitor.proof,
             )
         )
         self.lag = max(time.time() - self._committed / 1_000_000, 0.0)
@@ -240,7 +247,8 @@ class Capture(threading.Thread):
 
     def _keep_up(self, monitor: Monitor) -> None:
         """An idle source: remember how far it is, so that it need not keep what we do not need."""
-        if self._reached is not None and str(self._reached) != self._kept:
-            self._kept = str(self._reached)
-            self._catalog.sources.advance(self.source.name, self._kept)
+        reached = ("" if self._reached is None else str(self._reached), monitor.proof)
+        if self._reached is not None and reached != self._kept:
+            self._kept = reached
+            self._catalog.sources.advance(self.source.name, *reached)
             monitor.acknowledge(self._reached)

@@ -30,6 +30,8 @@ class Captures:
     ) -> None:
         """`away`: sources that did not answer yet; each is set up when it does."""
         self.news = threading.Condition()
+        self._catalog = catalog
+        self._log = log
         self._threads = {
             s.name: Capture(
                 s, relations[s.name], catalog, log, self.news, prepared=s.name not in away
@@ -51,6 +53,19 @@ class Captures:
         for thread in self._threads.values():
             if thread.is_alive():
                 thread.join(PATIENCE)
+
+    def stop_one(self, source: str) -> None:
+        """End the capture of one source, after the flush under way."""
+        thread = self._threads[source]
+        thread.stop()
+        if thread.is_alive():
+            thread.join(PATIENCE)
+
+    def begin_one(self, source: Source, relations: Sequence[RelationSchema]) -> None:
+        """Capture a source from its beginning; its earlier capture has ended."""
+        capture = Capture(source, relations, self._catalog, self._log, self.news)
+        self._threads[source.name] = capture
+        capture.start()
 
     def wait_for(self, source: str, position: StreamPosition) -> None:
         """Until everything before the position is admitted."""

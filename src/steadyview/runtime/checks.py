@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from steadyview.changes import RelationSchema
 from steadyview.errors import SteadyviewError, ViewRefused
+from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
-from steadyview.sources.contract import Source
+from steadyview.runtime.removing import orphaned
+from steadyview.runtime.schemas import Looked
+from steadyview.runtime.status import from_us
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,29 @@ class SourceCheck:
         return {"source": self.name, **asdict(self)}
 
 
-def missing_at(source: Source, relations: Sequence[RelationSchema]) -> list[SourceCheck]:
-    """What keeps the relations of one source from being captured and read."""
-    return [
-        SourceCheck(source.name, _fact(found), found.hint) for found in source.obstacles(relations)
-    ]
+def missing_at(parts: Parts, looked: Looked) -> list[SourceCheck]:
+    """What keeps the relations of the sources from being captured and read."""
+    by_source = looked.relations.by_source()
+    found = [_away(parts, name, error) for name, error in looked.away.items()]
+    for name, relations in by_source.items():
+        if name not in looked.away:
+            obstacles = parts.sources[name].obstacles(relations)
+            found += [SourceCheck(name, _fact(o), o.hint) for o in obstacles]
+    for name, left in orphaned(parts).items():
+        fact = f"it is no longer in steadyview.toml, and still holds: {'; '.join(left)}"
+        found.append(SourceCheck(name, fact, f"run: steadyview source remove {name}"))
+    return found
+
+
+def _away(parts: Parts, name: str, error: SteadyviewError) -> SourceCheck:
+    known = parts.catalog.sources.schemas(name)
+    states = {s.name: s for s in parts.catalog.sources.states()}
+    heard = states[name].heard if name in states else None
+    as_of = f" of {from_us(heard).isoformat(timespec='seconds')}" if heard else ""
+    fact = _fact(error)
+    if known:
+        fact += f"; its views are checked against what was recorded{as_of}"
+    return SourceCheck(name, fact, error.hint)
 
 
 def _fact(error: SteadyviewError) -> str:

@@ -109,9 +109,9 @@ class Deliveries:
 
         Only the last loss of a column is kept: there may be another one before it.
         """
-        for lost in self._parts.catalog.sources.lost_columns():
+        for lost in self._parts.catalog.sources.losses():
             cn = self._parts.catalog.commits.cn_of(lost.relation.source, lost.seq)
-            used = lost.column in self._plan.uses(lost.relation)
+            used = self._plan.loses(lost.relation, lost.column)
             if used and cn is not None and self._read < cn:
                 raise ViewStopped(lost.reason)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from steadyview.errors import SteadyviewError
 from steadyview.maintenance.algorithms import BATCHED
 from steadyview.runtime.planning import Planned
 from steadyview.views.definition import Occurrence
@@ -27,29 +29,38 @@ class Explanation:
         return "\n".join(_lines(self.data))
 
 
-def explain(plan: Planned) -> Explanation:
-    """The plan of one view."""
-    if plan.definition is None or plan.tree is None:
-        return Explanation(_recomputed(plan))
+def explain(plan: Planned, away: Mapping[str, SteadyviewError]) -> Explanation:
+    """The plan of one view. `away`: sources that do not answer now; it rests on what is recorded.
+
+    Which indexes there are, for one, may have changed since.
+    """
+    found = _recomputed(plan) if plan.definition is None else _incremental(plan)
+    missing = sorted(plan.sources & away.keys())
+    if missing:
+        found["as_recorded"] = {name: away[name].message for name in missing}
+    return Explanation(found)
+
+
+def _incremental(plan: Planned) -> dict[str, Any]:
+    assert plan.definition is not None
+    assert plan.tree is not None
     occurrences = plan.definition.occurrences
-    return Explanation(
-        {
-            "view": plan.name,
-            "kind": plan.kind,
-            "level": plan.level,
-            "algorithm": plan.algorithm_name,
-            "relations": [_relation(o) for o in occurrences],
-            "lookups": [_lookup(e, occurrences) for e in plan.tree.edges],
-            "join_order": [
-                [occurrences[i].alias, *(occurrences[s.edge.v].alias for s in plan.tree.steps(i))]
-                for i in range(len(occurrences))
-            ],
-            "aggregate": plan.definition.grouping is not None,
-            "columns": [{"name": n, "type": t} for n, t in plan.types.outputs],
-            "indexes_wanted": _wanted(plan),
-            "warnings": list(plan.warnings),
-        }
-    )
+    return {
+        "view": plan.name,
+        "kind": plan.kind,
+        "level": plan.level,
+        "algorithm": plan.algorithm_name,
+        "relations": [_relation(o) for o in occurrences],
+        "lookups": [_lookup(e, occurrences) for e in plan.tree.edges],
+        "join_order": [
+            [occurrences[i].alias, *(occurrences[s.edge.v].alias for s in plan.tree.steps(i))]
+            for i in range(len(occurrences))
+        ],
+        "aggregate": plan.definition.grouping is not None,
+        "columns": [{"name": n, "type": t} for n, t in plan.types.outputs],
+        "indexes_wanted": _wanted(plan),
+        "warnings": list(plan.warnings),
+    }
 
 
 def _recomputed(plan: Planned) -> dict[str, Any]:
@@ -111,6 +122,8 @@ def _wanted(plan: Planned) -> list[dict[str, str]]:
 def _lines(data: dict[str, Any]) -> list[str]:
     lines = [f"view       {data['view']}", f"kept       {data['kind']} ({data['algorithm']})"]
     lines.append(f"level      {data['level']}")
+    for source, fact in data.get("as_recorded", {}).items():
+        lines.append(f"note       as recorded of {source}: {fact}")
     if data.get("reason"):
         lines.append(f"because    {data['reason']['code']}: {data['reason']['message']}")
     lines.append("relations")

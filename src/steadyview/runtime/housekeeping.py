@@ -13,9 +13,9 @@ from datetime import timedelta
 from steadyview.catalog import Published, ViewRow
 from steadyview.crash_points import crash_point
 from steadyview.delta import compaction
-from steadyview.engine.statements import Types
 from steadyview.errors import OutsideRetention
 from steadyview.runtime.parts import Parts
+from steadyview.views.definition import Types
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 EVERY = 600.0

@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Protocol
 
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, TransientError
@@ -18,16 +22,35 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.recording import Recording
-from steadyview.runtime.schemas import Relations, present_sources
+from steadyview.runtime.removing import remove_source
+from steadyview.runtime.renewing import begin_anew, rebuild
+from steadyview.runtime.schemas import (
+    Relations,
+    known_relations,
+    present_sources,
+    record_relations,
+)
 from steadyview.runtime.status import RunSummary
 
 Plan = Callable[[Relations], list[Planned | Refused]]
 Report = Callable[[], None]
 PAUSE = 0.5
+EXAMINE = 10.0
+"""Seconds between two looks at what a source's own catalog says of its relations."""
 RETRY = 1.0
 TRIES = 10
 TURN = 1.0
 """Seconds for a view that is kept transaction by transaction, until the others have their turn."""
+
+
+class Wish(Protocol):
+    """Something that is to be done by whoever keeps the views, between two rounds."""
+
+    def grant(self, keeping: Keeping) -> None:
+        """Do it, and tell whoever wished for it; raises nothing."""
+
+    def give_up(self) -> None:
+        """Tell that it will not be done."""
 
 
 @dataclass
@@ -67,12 +90,24 @@ class Keeping:
             parts.log,
             present.away,
         )
-        self._maintainer = self._planned()
         self._housekeeping = Housekeeping(parts)
         self._builder: threading.Thread | None = None
         self._builder_error: Exception | None = None
         self._signature = self._view_files()
         self._meters: dict[str, _Meter] = {}
+        self._wishes: SimpleQueue[Wish] = SimpleQueue()
+        self._examined = 0.0
+
+    @cached_property
+    def _maintainer(self) -> Maintainer:
+        """Made when it is first needed: capture waits neither for Spark nor for the views."""
+        return self._planned()
+
+    def wish(self, wish: Wish) -> None:
+        """Have something done between two rounds."""
+        self._wishes.put(wish)
+        with self.captures.news:
+            self.captures.news.notify_all()
 
     def _planned(self) -> Maintainer:
         maintainer = Maintainer(
@@ -92,12 +127,18 @@ class Keeping:
     def run(self, stop: threading.Event, report: Report | None) -> None:
         """Until `stop`: every admitted transaction reaches every view, every view its base."""
         self.captures.start()
+        threading.Thread(target=self._warm, name="start-spark", daemon=True).start()
         try:
             self._follow(stop, report)
         except Exception:
             # a service manager stops Spark together with us; the batch is done again next time
             if not (stop.is_set() and ended(self._parts.spark)):
                 raise
+
+    def _warm(self) -> None:
+        """Start Spark beside; what goes wrong with it is told when it is first used."""
+        with suppress(Exception):
+            _ = self._parts.spark
 
     def _follow(self, stop: threading.Event, report: Report | None) -> None:
         while not stop.is_set():
@@ -160,7 +201,10 @@ class Keeping:
         self.captures.stop()
         if self._builder is not None:
             self._builder.join()
-        self._maintainer.close()
+        if "_maintainer" in self.__dict__:
+            self._maintainer.close()
+        while not self._wishes.empty():
+            self._wishes.get().give_up()
 
     def lag(self, source: str) -> float | None:
         """Seconds the capture of a source is behind; None while the source is away."""
@@ -173,9 +217,12 @@ class Keeping:
     def _step(self) -> bool:
         """One round of the loop; whether there was anything to do."""
         self._replan()
+        self._grant()
+        self._maintainer.mend()
         self._build()
         self._housekeeping.sometimes()
         available = self.captures.available()
+        self._examine(available)
         if not self._maintainer.waiting(available, building=False):
             return False
         if self._maintainer.waiting(available, building=False, forced=False):
@@ -184,6 +231,50 @@ class Keeping:
         self._measure()
         self._maintainer.apply()
         return True
+
+    def _grant(self) -> None:
+        """Do what was wished for; not while a first state is under way that it may disturb."""
+        while not self._wishes.empty() and not self._building():
+            self._wishes.get().grant(self)
+
+    def _building(self) -> bool:
+        return self._builder is not None and self._builder.is_alive()
+
+    def _examine(self, available: frozenset[str]) -> None:
+        """Look at the sources' own catalogs now and then, also while nothing is captured."""
+        now = time.monotonic()
+        if now - self._examined >= EXAMINE:
+            self._examined = now
+            self._maintainer.examine(sorted(available))
+
+    def rebuild(self, name: str) -> None:
+        """Build a view anew, beside what it shows."""
+        rebuild(self._parts.catalog, name)
+
+    def resnapshot(self, name: str) -> list[str]:
+        """Begin with a source anew: set up again, its views built from what it holds now."""
+        self.captures.stop_one(name)
+        done = begin_anew(self._parts, self._parts.sources[name])
+        relations = self._parts.catalog.sources.schemas(name)
+        self.captures.begin_one(self._parts.sources[name], relations)
+        self._relations = known_relations(self._parts)
+        self._maintainer.close()
+        self._maintainer = self._planned()
+        return done
+
+    def remove(self, name: str) -> list[str]:
+        """Leave nothing of a source behind; the views that read it are refused from now on."""
+        if name in self._parts.sources:
+            self.captures.stop_one(name)
+        done = remove_source(self._parts, name)
+        if name in self._parts.sources:
+            # still in the project file: it is set up anew, as the next run would do
+            record_relations(self._parts, self._parts.reopen(name))
+            relations = self._parts.catalog.sources.schemas(name)
+            self.captures.begin_one(self._parts.sources[name], relations)
+        self._maintainer.close()
+        self._maintainer = self._planned()
+        return done
 
     def _build(self) -> None:
         """First states are computed beside, so that the other views do not wait for them."""
@@ -222,7 +313,7 @@ class Keeping:
 
     def _measure(self) -> None:
         now = time.monotonic()
-        for view, changes in self._maintainer.changes.items():
+        for view, changes in list(self._maintainer.changes.items()):
             meter = self._meters.setdefault(view, _Meter(changes, now))
             if now - meter.since > 1:
                 meter.rate = max(changes - meter.changes, 0) / (now - meter.since)

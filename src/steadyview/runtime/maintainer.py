@@ -7,21 +7,24 @@ view that fails stops alone.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.errors import PySparkException
 
 from steadyview.catalog import Base, Published, ViewRow, ViewSpec
 from steadyview.catalog import Batch as BatchRecord
+from steadyview.changes import Loss
 from steadyview.crash_points import crash_point
 from steadyview.engine.analysis import reason
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
-from steadyview.errors import ColumnLost, ViewStopped
+from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped
 from steadyview.runtime.batch import Batch, Done, Work, check_data_error
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
@@ -33,6 +36,22 @@ from steadyview.runtime.recompute import recomputed
 from steadyview.runtime.recording import Recording
 from steadyview.warehouse.apply import Applier, due
 from steadyview.warehouse.view_store import ViewStore
+
+_MEND_FIRST, _MEND_LONGEST = 10.0, 600.0
+"""Seconds until a view that values have stopped is built anew for the first time, and at most."""
+
+
+@dataclass
+class _Attempt:
+    """When a stopped view was last built anew in vain, and when that is due again."""
+
+    cn: int | None
+    due: float
+    wait: float = _MEND_FIRST
+
+    def again(self, cn: int, now: float) -> None:
+        self.wait = min(self.wait * 2, _MEND_LONGEST)
+        self.cn, self.due = cn, now + self.wait
 
 
 class Maintainer:
@@ -54,6 +73,7 @@ class Maintainer:
         self._wait_for = wait_for
         self._recordings = recordings or {}
         self._forced = ForcedViews(parts, wait_for, self._recordings)
+        self._attempts: dict[str, _Attempt] = {}
         self.lookups = 0
         self.changes: Counter[str] = Counter()
         self.batches = 0
@@ -75,12 +95,13 @@ class Maintainer:
     def _reconciled(self, plan: Planned) -> None:
         row = self._views.find(plan.name)
         if row is not None and self._continues(row, plan):
-            if row.state == "stopped":
-                self._views.resume(plan.name)
+            if row.state == "stopped" and row.cn is None:
+                self._views.build_again(plan.name)
+            elif row.state == "stopped" and row.mendable:
+                self._views.replace(plan.name)
             if (row.level, row.definition) != (plan.level, described(plan)):
                 self._views.kept_by(plan.name, plan.level, described(plan))
-            self._store(plan).create()
-            if plan.forced:
+            if self._has_files(plan, row) and plan.forced:
                 adopt(self._parts, plan)
             return
         if row is not None:
@@ -88,13 +109,46 @@ class Maintainer:
         text = plan.text
         kept = described(plan)
         spec = ViewSpec(plan.name, text.select, plan.level, plan.kind, kept, plan.fingerprint())
-        self._views.add(spec, self._parts.catalog.commits.last_cn())
-        self._store(plan).create()
+        added = self._views.add(spec, self._parts.catalog.commits.last_cn())
+        self._store(plan, added).create()
+
+    def _has_files(self, plan: Planned, row: ViewRow) -> bool:
+        """Whether the view has the files that the catalog knows of; it stops if they are gone."""
+        store = self._store(plan, row)
+        if row.cn is None:
+            store.create()
+            return True
+        known = [(store.base, row.base_version), (store.delta, row.delta_version)]
+        tables = known if plan.definition is not None else known[:1]
+        whole = all(t.exists() and t.version() >= (version or 0) for t, version in tables)
+        if not whole and row.state != "stopped":
+            text = StorageDamaged(
+                f'the files of view "{row.name}" are not those that the catalog knows',
+                detail=f'"{store.folder}" was removed or replaced',
+                hint=f"restore it from a backup, or run: steadyview view rebuild {row.name}",
+            )
+            self._views.stop(row.name, str(text), None)
+        return whole
+
+    def mend(self) -> None:
+        """Begin to build anew the views that single values have stopped, if there is news.
+
+        Seldom, if it was in vain before: the values may never be mended.
+        """
+        now, last = time.monotonic(), self._parts.catalog.commits.last_cn()
+        beside = {row.name for row in self._views.replacements()}
+        for row in self._views.all():
+            if row.state != "stopped" or not row.mendable or row.name in beside:
+                continue
+            attempt = self._attempts.setdefault(row.name, _Attempt(row.cn, now + _MEND_FIRST))
+            if row.name in self._plans and last != attempt.cn and now >= attempt.due:
+                attempt.again(last, now)
+                self._views.replace(row.name)
 
     def _continues(self, row: ViewRow, plan: Planned) -> bool:
         """Whether what is kept of the view is still its meaning, and the log reaches back to it."""
         oldest = self._parts.catalog.commits.oldest_cn()
-        reached = row.cn is None or row.cn >= oldest
+        reached = row.cn is None or row.cn >= oldest or row.state == "stopped"
         same = row.fingerprint == plan.fingerprint() and goes_on(row, plan)
         return reached and row.state != "refused" and same
 
@@ -125,11 +179,41 @@ class Maintainer:
         with spark_told(self._parts.root):
             while plans := self._batched(available, building=building):
                 try:
-                    return self._cycled(plans)
+                    return self._cycled(plans, building=building)
                 except ColumnLost as lost:
                     # the others go on without those that use the column, under a new moment
-                    self._stop_users(plans, lost)
+                    self._stop_users(plans, lost, building=building)
         return None
+
+    def examine(self, sources: Iterable[str]) -> bool:
+        """Stop the views whose relations are not proved to be whole now; whether there was any.
+
+        What the source's own catalog says now is then what the next look compares with: a view that
+        is built anew rests on states after the loss.
+        """
+        found = False
+        for name in sources:
+            catalog = self._parts.catalog
+            relations, state = catalog.sources.schemas(name), catalog.sources.state(name)
+            seen = self._parts.sources[name].examine(relations, state.proof)
+            known = {r.name: r.evidence for r in relations}
+            news = {r: e for r, e in seen.evidence.items() if known.get(r) != e}
+            stopped = self._concerned(seen.losses)
+            if stopped or news:
+                self._views.lose(stopped, news)
+            found |= bool(stopped)
+        return found
+
+    def _concerned(self, losses: Sequence[Loss]) -> dict[str, str]:
+        """The running views that a loss concerns, each with the reason; they can be rebuilt."""
+        stopped: dict[str, str] = {}
+        running = [row for row in self._running() if row.cn is not None]
+        for lost in losses:
+            for row in running:
+                if self._plans[row.name].loses(lost.relation, lost.column):
+                    hint = f"hint: run: steadyview view rebuild {row.name}"
+                    stopped.setdefault(row.name, f"{lost.reason}\n{hint}")
+        return stopped
 
     def _batched(self, available: frozenset[str], *, building: bool) -> list[Planned]:
         """The views of a batch; first states are all alike."""
@@ -161,7 +245,8 @@ class Maintainer:
             self._stop_lost([plan])
         except PySparkException as error:
             cn = self._views.get(plan.name).cn or 0
-            self._views.stop(plan.name, reason(check_data_error(error)), cn + 1)
+            why = reason(check_data_error(error))
+            self._views.stop(plan.name, why, cn + 1, mendable=True)
         else:
             self.lookups += done.lookups
             self.changes[plan.name] += done.changes
@@ -170,24 +255,31 @@ class Maintainer:
         """Forget the algorithms' objects: they start again from what is published."""
         self._forced.close()
 
-    def _cycled(self, plans: Sequence[Planned]) -> int | None:
+    def _cycled(self, plans: Sequence[Planned], *, building: bool) -> int | None:
         started = self._parts.clock.now_us()
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
         with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
             self._stop_lost(plans)
-            running = {row.name: row for row in self._running()}
+            # after the batch's end is fixed: nothing that a loss may have touched is published
+            if self.examine(moment.snapshots) and building:
+                return None
+            rows = self._rows(building=building)
             plans = [
                 p
                 for p in plans
-                if p.name in running
-                and (running[p.name].cn is not None or not self._lost_unseen(p, moment))
+                if p.name in rows and not (building and self._lost_unseen(p, moment))
             ]
             if not plans:
                 return None
-            return self._batch(plans, moment, started)
+            return self._batch(plans, rows, moment, started)
 
-    def _batch(self, plans: Sequence[Planned], moment: Moment, started: int) -> int:
-        rows = {row.name: row for row in self._running()}
+    def _batch(
+        self,
+        plans: Sequence[Planned],
+        rows: Mapping[str, ViewRow],
+        moment: Moment,
+        started: int,
+    ) -> int:
         incremental = [self._work(p, rows[p.name]) for p in plans if p.definition is not None]
         after = min((w.after for w in incremental if w.after is not None), default=moment.upto)
         admitted = {
@@ -232,7 +324,9 @@ class Maintainer:
             frames.drop()
 
     def _work(self, plan: Planned, row: ViewRow) -> Work:
-        store = self._store(plan)
+        store = self._store(plan, row)
+        if row.cn is None:
+            store.create()
         after = None if row.cn is None else max(row.cn, store.propagated())
         return Work(plan, store, after)
 
@@ -246,7 +340,7 @@ class Maintainer:
     ) -> list[Done]:
         done = []
         for plan in plans:
-            store, cn = self._store(plan), rows[plan.name].cn
+            store, cn = self._store(plan, rows[plan.name]), rows[plan.name].cn
             if cn is not None and not self._changed(plan, cn, moment.upto):
                 done.append(Done(Work(plan, store, cn), moment.upto, 0, store.newest_base()))
                 continue
@@ -274,14 +368,19 @@ class Maintainer:
     ) -> None:
         ready = [p for d in done if (p := _published(d, rows[d.work.plan.name]))]
         for view in ready:
-            if rows[view.view].cn is None:
+            if rows[view.view].cn is None and not rows[view.view].replacement:
                 self._views.started(view.view, view.cn)
-        self._views.publish(ready)
+        self._views.publish([p for p in ready if not rows[p.view].replacement])
+        for view in ready:
+            if rows[view.view].replacement:
+                self._views.swap(rows[view.view].id, view)
         self.changes.update({d.work.plan.name: d.changes for d in done})
         crash_point("published")
         for d in done:
-            if d.error is not None:
-                self._views.stop(d.work.plan.name, d.error, d.upto + 1)
+            if d.error is not None and rows[d.work.plan.name].replacement:
+                self._views.give_up(rows[d.work.plan.name].id)
+            elif d.error is not None:
+                self._views.stop(d.work.plan.name, d.error, d.upto + 1, mendable=True)
         for source, seen in admitted.items():
             self._parts.catalog.sources.settle(source, settled_upto(seen))
         crash_point("settled")
@@ -293,7 +392,7 @@ class Maintainer:
             plan = self._plans[row.name]
             if row.cn is None or plan.definition is None or row.base_cn is None:
                 continue
-            store = self._store(plan)
+            store = self._store(plan, row)
             if everything or due(store, row):
                 rolled += self._rolled(store, row)
         return rolled
@@ -304,7 +403,8 @@ class Maintainer:
             with spark_told(self._parts.root):
                 return self._roll(store, row)
         except PySparkException as error:
-            self._views.stop(row.name, reason(check_data_error(error)), row.cn or 0)
+            why = reason(check_data_error(error))
+            self._views.stop(row.name, why, row.cn or 0, mendable=True)
             return 0
 
     def _roll(self, store: ViewStore, row: ViewRow) -> int:
@@ -319,16 +419,16 @@ class Maintainer:
         return 1
 
     def _stop_lost(self, plans: Sequence[Planned]) -> None:
-        """Stop the views that use a column lost after their state."""
+        """Stop the views that a loss after their state concerns."""
         rows = {row.name: row for row in self._running()}
-        for lost in self._parts.catalog.sources.lost_columns():
+        for lost in self._parts.catalog.sources.losses():
             cn = self._parts.catalog.commits.cn_of(lost.relation.source, lost.seq)
             for plan in plans:
-                reached = rows[plan.name].cn
+                reached = rows[plan.name].cn if plan.name in rows else None
                 if cn is None or reached is None or cn <= reached:
                     continue
-                if lost.column in plan.uses(lost.relation):
-                    self._views.stop(plan.name, lost.reason, cn)
+                if plan.loses(lost.relation, lost.column):
+                    self._views.stop(plan.name, lost.reason, cn, mendable=lost.mendable)
 
     def _lost_unseen(self, plan: Planned, moment: Moment) -> bool:
         """Whether a column it uses was lost in a transaction that the moment does not show.
@@ -337,31 +437,42 @@ class Maintainer:
         under a later moment, whose sources show the transaction themselves.
         """
         catalog, log = self._parts.catalog, self._parts.log
-        for lost in catalog.sources.lost_columns():
+        for lost in catalog.sources.losses():
             source = lost.relation.source
-            if lost.column in plan.uses(lost.relation):
+            if plan.loses(lost.relation, lost.column):
                 known = admitted_since(source, moment, moment.upto, catalog, log)
                 if lost.seq > settled_upto(known):
                     return True
         return False
 
-    def _stop_users(self, plans: Sequence[Planned], lost: ColumnLost) -> None:
-        """Stop the views that use the column just found lost; raises it if none does."""
-        rows = {row.name: row for row in self._running()}
+    def _stop_users(
+        self, plans: Sequence[Planned], lost: ColumnLost, *, building: bool = False
+    ) -> None:
+        """Stop the views that use what was just found lost; raises it if none does."""
+        rows = self._rows(building=building)
         running = [p for p in plans if p.name in rows]
-        users = [p for p in running if lost.column in _used(p).get(lost.relation, ())]
+        users = [p for p in running if _uses(p, lost)]
         if not users:
             raise lost
         for plan in users:
-            cn = rows[plan.name].cn
-            self._views.stop(plan.name, str(lost), None if cn is None else cn + 1)
+            row = rows[plan.name]
+            if row.replacement:
+                self._views.give_up(row.id)
+            else:
+                cn = None if row.cn is None else row.cn + 1
+                self._views.stop(plan.name, str(lost), cn, mendable=True)
 
     def _ready(self, available: frozenset[str], *, building: bool) -> list[ViewRow]:
-        return [
-            row
-            for row in self._running()
-            if (row.cn is None) == building and self._plans[row.name].sources <= available
-        ]
+        rows = self._rows(building=building).values()
+        return [row for row in rows if self._plans[row.name].sources <= available]
+
+    def _rows(self, *, building: bool) -> dict[str, ViewRow]:
+        """The views to be kept or, `building`, those to get a first state, by name."""
+        rows = {row.name: row for row in self._running() if (row.cn is None) == building}
+        if building:
+            beside = (r for r in self._views.replacements() if r.name in self._plans)
+            rows.update({row.name: row for row in beside})
+        return rows
 
     def _running(self) -> list[ViewRow]:
         return [
@@ -370,13 +481,15 @@ class Maintainer:
             if row.state in ("building", "active") and row.name in self._plans
         ]
 
-    def _store(self, plan: Planned) -> ViewStore:
-        return ViewStore(self._parts.root, self._views.get(plan.name), plan.shape)
+    def _store(self, plan: Planned, row: ViewRow) -> ViewStore:
+        return ViewStore(self._parts.root, row, plan.shape)
 
 
-def _used(plan: Planned) -> dict[str, frozenset[str]]:
-    """The columns a view uses, by the display name of their relation."""
-    return {str(r.name): plan.uses(r.name) for r in plan.relations}
+def _uses(plan: Planned, lost: ColumnLost) -> bool:
+    """Whether the view is concerned: errors name a relation by its display name."""
+    return any(
+        str(r.name) == lost.relation and plan.loses(r.name, lost.column) for r in plan.relations
+    )
 
 
 def _published(done: Done, row: ViewRow) -> Published | None:
@@ -392,7 +505,7 @@ def _published(done: Done, row: ViewRow) -> Published | None:
 
 
 def _folder_of(root: Path, row: ViewRow) -> ViewStore:
-    from steadyview.engine.statements import Types
+    from steadyview.views.definition import Types
     from steadyview.warehouse.view_store import Shape
 
     return ViewStore(root, row, Shape(None, Types(())))

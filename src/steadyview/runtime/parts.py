@@ -3,33 +3,70 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from steadyview.catalog import Catalog
 from steadyview.catalog.clock import Clock
 from steadyview.runtime.project import Project
-from steadyview.sources.contract import Source
+from steadyview.sources.contract import Owner, Source
+from steadyview.sources.registry import open_source
 from steadyview.update_log import UpdateLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _numbers = count(1)
 
 
-@dataclass(frozen=True)
 class Parts:
-    """What a warehouse consists of. Holds no state of its own."""
+    """What a warehouse consists of. Spark starts, and sources open, when first asked for."""
 
-    project: Project
-    spark: SparkSession
-    catalog: Catalog
-    log: UpdateLog
-    sources: dict[str, Source]
-    clock: Clock
+    def __init__(
+        self, project: Project, catalog: Catalog, clock: Clock, start: Callable[[], SparkSession]
+    ) -> None:
+        self.project = project
+        self.catalog = catalog
+        self.clock = clock
+        self.log = UpdateLog(project.warehouse / "log")
+        self._start = start
+        self._spark: SparkSession | None = None
+        self._starting = Lock()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that carries the data."""
+        with self._starting:
+            if self._spark is None:
+                self._spark = self._start()
+            return self._spark
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """The sources of the project file; ConfigError if one lacks a setting's value."""
+        return {name: self._opened(name) for name in self.project.sources}
+
+    def reopen(self, name: str) -> Source:
+        """The source as its owner has it now, in the place of the one opened before."""
+        self.sources[name].close()
+        self.sources[name] = self._opened(name)
+        return self.sources[name]
+
+    def _opened(self, name: str) -> Source:
+        if name in self.project.unready:
+            raise self.project.unready[name]
+        settings = {k: v for k, v in self.project.sources[name].items() if k != "audit"}
+        return open_source(name, settings, self.project.root, owner_of(self.catalog, name))
+
+    def close(self) -> None:
+        """Let go of the sources' connections."""
+        for source in self.__dict__.get("sources", {}).values():
+            source.close()
 
     @property
     def root(self) -> Path:
@@ -50,3 +87,9 @@ class Parts:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def owner_of(catalog: Catalog, source: str) -> Owner:
+    """The warehouse as the owner of what is set up at a source."""
+    proofs: Mapping[str, str] = {s.name: s.proof for s in catalog.sources.states()}
+    return Owner(catalog.identity(), proofs.get(source, ""))

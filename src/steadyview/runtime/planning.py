@@ -7,26 +7,24 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField
+from typing import TYPE_CHECKING
 
 from steadyview.changes import RelationName, RelationSchema
-from steadyview.engine.analysis import reason, type_name, typed
-from steadyview.engine.statements import Types
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import BATCHED, Kind
 from steadyview.maintenance.fitting import fitted, promised
 from steadyview.runtime.project import ViewFile
+from steadyview.runtime.spark_types import SparkTypes
 from steadyview.views.analyze import analyze
-from steadyview.views.definition import Definition
+from steadyview.views.definition import Definition, Types
 from steadyview.views.join_tree import JoinTree, join_tree
 from steadyview.views.misreadings import texts_like_columns
 from steadyview.views.parse import ViewText, parse_view, view_name
 from steadyview.views.reasons import BY_CODE, NOT_CURED
-from steadyview.views.rewrite import tables_of, with_tables
-from steadyview.warehouse.view_store import Shape
+from steadyview.views.rewrite import tables_of
+
+if TYPE_CHECKING:
+    from steadyview.warehouse.view_store import Shape
 
 Unsupported = Mapping[RelationName, Mapping[str, str]]
 
@@ -80,12 +78,21 @@ class Planned:
     @property
     def shape(self) -> Shape:
         """Its stored columns."""
+        # imported late: planning needs neither Spark nor Delta
+        from steadyview.warehouse.view_store import Shape
+
         return Shape(self.definition, self.types)
 
     @property
     def sources(self) -> frozenset[str]:
         """The names of the sources it reads."""
         return frozenset(r.name.source for r in self.relations)
+
+    def loses(self, relation: RelationName, column: str | None) -> bool:
+        """Whether the view is concerned by the loss of the column; None: of the whole relation."""
+        if column is None:
+            return any(r.name == relation for r in self.relations)
+        return column in self.uses(relation)
 
     def uses(self, relation: RelationName) -> frozenset[str]:
         """The names of the relation's columns that the view uses; all of them if recomputed."""
@@ -139,7 +146,7 @@ def with_algorithm(plans: Sequence[Planned | Refused], name: str) -> list[Planne
 
 
 def plan_views(
-    spark: SparkSession,
+    spark_types: SparkTypes,
     files: Sequence[ViewFile],
     relations: Sequence[RelationSchema],
     unsupported: Unsupported,
@@ -149,14 +156,14 @@ def plan_views(
     names = [view_name(f.name, f.text) for f in files]
     for file, name in zip(files, names, strict=True):
         try:
-            plans.append(_plan(spark, file, relations, unsupported, {*names} - {name}))
+            plans.append(_plan(spark_types, file, relations, unsupported, {*names} - {name}))
         except ViewRefused as refusal:
             plans.append(Refused(name, file.path, refusal))
     return _unique(plans)
 
 
 def _plan(
-    spark: SparkSession,
+    spark_types: SparkTypes,
     file: ViewFile,
     relations: Sequence[RelationSchema],
     unsupported: Unsupported,
@@ -169,20 +176,21 @@ def _plan(
     text = parse_view(file.name, file.text)
     try:
         definition = analyze(text, relations, unsupported, others)
-        types = typed(spark, definition)
+        types = spark_types.of(definition)
         algorithm = text.algorithm and fitted(text, definition, text.algorithm)
     except ViewRefused as refusal:
         if refusal.code in NOT_CURED or (text.fallback != "recompute" and not _by_spark(refusal)):
             raise
-        used = tables_of(text, relations, others)
+        used = tuple(tables_of(text, relations, others))
         if text.fallback != "recompute":
-            raise _in_own_words(spark, text, used, refusal) from None
-        return _recomputed(spark, text, file, used, refusal)
-    used = {o.relation.name: o.relation for o in definition.occurrences}
+            raise _in_own_words(spark_types, text, used, refusal) from None
+        types = _types_of_text(spark_types, text, used, refusal)
+        return Planned(text, file.path, used, types, refusal=refusal)
+    read = {o.relation.name: o.relation for o in definition.occurrences}
     return Planned(
         text,
         file.path,
-        tuple(used.values()),
+        tuple(read.values()),
         types,
         definition,
         join_tree(definition),
@@ -190,27 +198,19 @@ def _plan(
     )
 
 
-def _recomputed(
-    spark: SparkSession,
+def _types_of_text(
+    spark_types: SparkTypes,
     text: ViewText,
-    file: ViewFile,
     used: Sequence[RelationSchema],
     refusal: ViewRefused,
-) -> Planned:
-    """A view kept by recomputing its SQL text; refused still if Spark cannot read it."""
+) -> Types:
+    """The types of a recomputed view; refused, in the better words, if Spark cannot read it."""
     try:
-        fields = _fields(spark, text, used)
-    except PySparkException as error:
+        return spark_types.of_text(text, used, used)
+    except ViewRefused:
         if not BY_CODE[refusal.code].recompute:
-            raise refusal from error
-        raise ViewRefused(
-            "TYPE_ERROR",
-            f'Spark rejects view "{text.name}"',
-            detail=reason(error),
-            hint="correct the SQL as Spark says",
-        ) from error
-    types = Types(tuple((f.name, type_name(f.dataType)) for f in fields))
-    return Planned(text, file.path, tuple(used), types, refusal=refusal)
+            raise refusal from None
+        raise
 
 
 def _by_spark(refusal: ViewRefused) -> bool:
@@ -219,28 +219,17 @@ def _by_spark(refusal: ViewRefused) -> bool:
 
 
 def _in_own_words(
-    spark: SparkSession, text: ViewText, used: Sequence[RelationSchema], refusal: ViewRefused
+    spark_types: SparkTypes,
+    text: ViewText,
+    used: Sequence[RelationSchema],
+    refusal: ViewRefused,
 ) -> ViewRefused:
     """The refusal, with what Spark says of the view's own text and not of our names for columns."""
     try:
-        _fields(spark, text, used)
-    except PySparkException as error:
-        fact = f'Spark rejects view "{text.name}"'
-        return ViewRefused(refusal.code, fact, detail=reason(error), hint=refusal.hint)
+        spark_types.of_text(text, used, used)
+    except ViewRefused as told:
+        return told
     return refusal
-
-
-def _fields(
-    spark: SparkSession, text: ViewText, used: Sequence[RelationSchema]
-) -> list[StructField]:
-    """The columns that Spark gives to the view's own text, over empty tables."""
-    names = {r.name: f"sv_empty_{i}" for i, r in enumerate(used)}
-    for relation in used:
-        columns = ", ".join(
-            f"CAST(NULL AS {c.type}) AS `{c.name.replace('`', '``')}`" for c in relation.columns
-        )
-        spark.sql(f"SELECT {columns} WHERE FALSE").createOrReplaceTempView(names[relation.name])
-    return spark.sql(with_tables(text, names, used)).schema.fields
 
 
 def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:

@@ -30,9 +30,10 @@ _SECTIONS = ("project", "spark", "sources")
 _PROJECT_KEYS = ("name", "warehouse", "retention")
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "postgresql": (("type", "url", "tables"), ("slot",)),
-    "sqlite": (("type", "path", "tables"), ()),
+    "postgresql": (("type", "url", "tables"), ("slot", "publication", "audit")),
+    "sqlite": (("type", "path", "tables"), ("audit",)),
 }
+AUDITS = ("daily", "off")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FAR = 0.8
@@ -76,6 +77,8 @@ class Project:
     sources: Mapping[str, Mapping[str, Any]] = field(repr=False)
     retention: timedelta
     views: tuple[ViewFile, ...]
+    unready: Mapping[str, ConfigError] = field(default_factory=dict)
+    """Sources with a setting whose variable is not set: reading views does not need them."""
 
 
 def load_project(directory: str | Path, environment: Mapping[str, str] = os.environ) -> Project:
@@ -85,15 +88,17 @@ def load_project(directory: str | Path, environment: Mapping[str, str] = os.envi
     data = _read_toml(file)
     _refuse_unknown(data, _SECTIONS, "section", str(file))
     project = _section(data, "project", file)
+    unready: dict[str, ConfigError] = {}
     _refuse_unknown(project, _PROJECT_KEYS, "key", f"[project] of {file}")
     return Project(
         root=root,
         name=_identifier(_text(project, "name", "project", file), "project name", file),
         warehouse=_warehouse(root, project, file),
         spark=_spark_settings(_section(data, "spark", file), file),
-        sources=_sources(_section(data, "sources", file), file, environment),
+        sources=_sources(_section(data, "sources", file), file, environment, unready),
         retention=_retention(project, file),
         views=_view_files(root / "views"),
+        unready=unready,
     )
 
 
@@ -245,7 +250,10 @@ def _spark_value(key: str, value: Any, file: Path) -> str:
 
 
 def _sources(
-    section: Mapping[str, Any], file: Path, environment: Mapping[str, str]
+    section: Mapping[str, Any],
+    file: Path,
+    environment: Mapping[str, str],
+    unready: dict[str, ConfigError],
 ) -> dict[str, dict[str, Any]]:
     seen: dict[str, str] = {}
     for name in section:
@@ -257,7 +265,18 @@ def _sources(
                 hint="give one of them another name",
             )
         seen[name.lower()] = name
-    return {name: _source(name, section[name], file, environment) for name in section}
+    found = {}
+    for name in section:
+        try:
+            found[name] = _source(name, section[name], file, environment)
+        except _VariableMissing as missing:
+            found[name] = {k: section[name][k] for k in ("type", "tables") if k in section[name]}
+            unready[name] = missing
+    return found
+
+
+class _VariableMissing(ConfigError):
+    """A setting speaks of an environment variable that is not set."""
 
 
 def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
@@ -276,6 +295,10 @@ def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -
         if key != "tables":
             _text(settings, key, title, file)
     _check_tables(settings.get("tables"), title, file)
+    if settings.setdefault("audit", AUDITS[0]) not in AUDITS:
+        raise ConfigError(
+            f'"audit" in [{title}] of {file} must be "daily" or "off", not "{settings["audit"]}"'
+        )
     if "path" in settings:
         settings["path"] = str(file.parent / Path(settings["path"]).expanduser())
     return settings
@@ -315,7 +338,7 @@ def _filled(value: Any, key: str, title: str, file: Path, environment: Mapping[s
     def fill(match: re.Match[str]) -> str:
         variable = match[1]
         if variable not in environment:
-            raise ConfigError(
+            raise _VariableMissing(
                 f'environment variable "{variable}" is not set',
                 detail=f'"{key}" in [{title}] of {file} uses it',
                 hint=did_you_mean(variable, environment, _FAR) or f"run: export {variable}=...",

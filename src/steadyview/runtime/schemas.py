@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from steadyview.catalog import merge_schema
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import (
     ChangesLost,
+    ConfigError,
     DefiniteError,
+    SourceDiverged,
     SourceRefused,
     SourceUnavailable,
     SteadyviewError,
@@ -37,23 +40,51 @@ def known_relations(parts: Parts) -> Relations:
     """What was recorded; a source never captured yet is asked."""
     schemas: list[RelationSchema] = []
     unsupported: dict[RelationName, Mapping[str, str]] = {}
-    for source in parts.sources.values():
-        recorded = parts.catalog.sources.schemas(source.name)
-        schemas += recorded or source.schemas()
+    for name in parts.project.sources:
+        recorded = parts.catalog.sources.schemas(name)
+        schemas += recorded or parts.sources[name].schemas()
     return Relations(tuple(schemas), unsupported)
 
 
-def present_relations(parts: Parts) -> Relations:
-    """What the sources have now, numbered as recorded; nothing is written."""
+@dataclass(frozen=True)
+class Looked:
+    """What the sources have now; of those that do not answer (`away`), what is recorded."""
+
+    relations: Relations
+    away: Mapping[str, SteadyviewError]
+
+
+def looked_at(parts: Parts) -> Looked:
+    """Look at every source, side by side; one that does not answer stands with what is recorded."""
+    names = list(parts.project.sources)
     schemas: list[RelationSchema] = []
     unsupported: dict[RelationName, Mapping[str, str]] = {}
-    for source in parts.sources.values():
-        recorded = {s.name: s for s in parts.catalog.sources.schemas(source.name)}
+    away: dict[str, SteadyviewError] = {}
+    with ThreadPoolExecutor(max(len(names), 1), "look") as pool:
+        for name, found in zip(names, pool.map(lambda n: _look(parts, n), names), strict=True):
+            if isinstance(found, SteadyviewError):
+                away[name] = found
+                schemas += parts.catalog.sources.schemas(name)
+            else:
+                schemas += found.schemas
+                unsupported.update(found.unsupported)
+    return Looked(Relations(tuple(schemas), unsupported), away)
+
+
+def _look(parts: Parts, name: str) -> Relations | SteadyviewError:
+    """One source's relations as they are now, numbered as recorded; or why they cannot be had."""
+    unsupported: dict[RelationName, Mapping[str, str]] = {}
+    recorded = {s.name: s for s in parts.catalog.sources.schemas(name)}
+    schemas = []
+    try:
+        source = parts.sources[name]
         for current in source.schemas():
             merged = merge_schema(recorded.get(current.name, current), current)
             schemas.append(merged)
             unsupported[current.name] = _gone(merged, current)
         _add(unsupported, source)
+    except (SourceUnavailable, SourceRefused, ConfigError) as error:
+        return error
     return Relations(tuple(schemas), unsupported)
 
 
@@ -89,7 +120,7 @@ def present_sources(parts: Parts, *, patient: bool) -> Present:
         try:
             schemas += record_relations(parts, source)
             _add(unsupported, source)
-        except (SourceUnavailable, SourceRefused, ChangesLost) as error:
+        except (SourceUnavailable, SourceRefused, ChangesLost, SourceDiverged) as error:
             if not (patient and known):
                 raise
             schemas += known

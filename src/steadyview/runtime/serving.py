@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -19,7 +18,7 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.status import from_us
 from steadyview.update_log import UpdateLog
-from steadyview.views.mentions import mentioned, mentions_source
+from steadyview.views.mentions import mentioned
 from steadyview.warehouse.history import changes
 from steadyview.warehouse.states import States, check_readable, nearest
 from steadyview.warehouse.view_store import ViewStore
@@ -185,19 +184,3 @@ def _check_installed(parts: Parts, plan: Planned, row: ViewRow, cn: int) -> None
             detail=f"it is kept by {algorithm_of(row)}, which installed one at cn {last}",
             hint="views kept at level complete can be read at every cn",
         )
-
-
-def drop_readers(catalog: Catalog, name: str) -> None:
-    """Drop the views that read the source: the next run builds them anew."""
-    for row in catalog.views.all():
-        if mentions_source(row.sql, name):
-            catalog.views.drop(row.name)
-
-
-def forget_source(root: Path, catalog: Catalog, name: str) -> list[str]:
-    """Remove what the warehouse keeps of a source; what was done, for people."""
-    UpdateLog(root / "log").forget(name)
-    known = name in {s.name for s in catalog.sources.states()}
-    if known:
-        catalog.sources.forget(name)
-    return [f'forgot the update log of source "{name}"'] if known else []

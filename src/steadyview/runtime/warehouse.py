@@ -11,42 +11,44 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import Catalog, Lease, holder
-from steadyview.checking import History
-from steadyview.engine.failures import spark_told
-from steadyview.engine.session import beside, open_session
-from steadyview.errors import ConfigError, SteadyviewError, TransientError, WarehouseHeld
+from steadyview.errors import (
+    ConfigError,
+    SteadyviewError,
+    StorageDamaged,
+    TransientError,
+    WarehouseHeld,
+)
 from steadyview.nearest import nearest_or_all
-from steadyview.query.verify import Verdict
-from steadyview.runtime import serving
-from steadyview.runtime.captures import Captures, elsewhere
-from steadyview.runtime.checks import SourceCheck, ViewCheck, checked, missing_at
 from steadyview.runtime.clock import SystemClock
-from steadyview.runtime.conventional import Deviation, Shadow
-from steadyview.runtime.explain import Explanation, explain
 from steadyview.runtime.holding import this_process
-from steadyview.runtime.keeping import RETRY, Keeping, Plan, Report
-from steadyview.runtime.moment import WaitFor
-from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned, Refused, plan_views, with_algorithm
 from steadyview.runtime.project import load_project
-from steadyview.runtime.recording import Recording, recorded
-from steadyview.runtime.schemas import Relations, known_relations, present_relations
-from steadyview.runtime.serving import Answer, Commit
 from steadyview.runtime.status import RunSummary, Status, source_status, time_of, view_status
-from steadyview.runtime.verifying import verify_or_tell, verify_view
-from steadyview.sources.registry import open_source
-from steadyview.update_log import UpdateLog
-from steadyview.warehouse.view_store import ViewStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from steadyview.checking import History
+    from steadyview.query.verify import Verdict
+    from steadyview.runtime.checks import SourceCheck, ViewCheck
+    from steadyview.runtime.conventional import Deviation, Shadow
+    from steadyview.runtime.explain import Explanation
+    from steadyview.runtime.keeping import Keeping, Plan, Report
+    from steadyview.runtime.moment import WaitFor
+    from steadyview.runtime.parts import Parts
+    from steadyview.runtime.planning import Planned, Refused
+    from steadyview.runtime.recording import Recording
+    from steadyview.runtime.schemas import Relations
+    from steadyview.runtime.serving import Answer, Commit
+
+# What needs Spark, Delta or a driver is imported where it is used: `status` answers without them.
 
 At = int | datetime | str | None
 Progress = Callable[[Status], None]
@@ -57,8 +59,9 @@ class Warehouse:
 
     def __init__(self, directory: str | Path, spark: SparkSession | None = None) -> None:
         self.project = load_project(directory)
+        self.before_spark: Callable[[], None] | None = None
+        """Called before Spark is started, which takes some seconds."""
         self._user_spark = spark
-        self._own_spark: SparkSession | None = None
         self._clock = SystemClock()
         self._closing = ExitStack()
         self._keeping: Keeping | None = None
@@ -79,35 +82,48 @@ class Warehouse:
 
     @cached_property
     def _catalog(self) -> Catalog:
+        _refuse_orphans(self.project.warehouse)
         catalog = Catalog.create(self.project.warehouse, self._clock)
         self._closing.callback(catalog.close)
         return catalog
 
     @cached_property
     def _parts(self) -> Parts:
+        from steadyview.runtime.parts import Parts
+
+        parts = Parts(self.project, self._catalog, self._clock, self._start_spark)
+        self._closing.callback(parts.close)
+        return parts
+
+    def _start_spark(self) -> SparkSession:
+        from steadyview.engine.session import open_session
+
+        if self.before_spark is not None:
+            self.before_spark()
         project = self.project
-        spark = open_session(project.name, project.spark, project.warehouse, self._user_spark)
-        sources = {
-            name: open_source(name, settings, project.root)
-            for name, settings in project.sources.items()
-        }
-        for source in sources.values():
-            self._closing.callback(source.close)
-        log = UpdateLog(project.warehouse / "log")
-        return Parts(project, spark, self._catalog, log, sources, self._clock)
+        return open_session(project.name, project.spark, project.warehouse, self._user_spark)
 
     def _plans(self, relations: Relations) -> list[Planned | Refused]:
         """Planned once per state of the view files and of what is known of the sources."""
+        from steadyview.runtime.planning import plan_views
+        from steadyview.runtime.spark_types import SparkTypes
+
         files = load_project(self.project.root).views
         asked = (files, relations)
         if self._planned is None or self._planned[0] != asked:
-            spark = self._parts.spark
-            plans = plan_views(spark, files, relations.schemas, relations.unsupported)
+            types = SparkTypes(lambda: self._parts.spark, self._catalog.typed)
+            plans = plan_views(types, files, relations.schemas, relations.unsupported)
             self._planned = (asked, plans)
         return self._planned[1]
 
     def _plan(self, name: str) -> Planned:
-        plans = self._plans(known_relations(self._parts))
+        from steadyview.runtime.schemas import known_relations
+
+        return self._one_of(self._plans(known_relations(self._parts)), name)
+
+    def _one_of(self, plans: Sequence[Planned | Refused], name: str) -> Planned:
+        from steadyview.runtime.planning import Refused
+
         for plan in plans:
             if plan.name.lower() == name.lower():
                 if isinstance(plan, Refused):
@@ -119,23 +135,20 @@ class Warehouse:
 
     def check(self) -> list[ViewCheck | SourceCheck]:
         """What is missing at the sources, and every view's verdict; nothing is changed."""
-        relations = present_relations(self._parts)
-        missing = [
-            found
-            for name, schemas in relations.by_source().items()
-            for found in missing_at(self._parts.sources[name], schemas)
-        ]
-        return [*missing, *(checked(p) for p in self._plans(relations))]
+        from steadyview.runtime.checks import checked, missing_at
+        from steadyview.runtime.schemas import looked_at
+
+        found = looked_at(self._parts)
+        missing = missing_at(self._parts, found)
+        return [*missing, *(checked(p) for p in self._plans(found.relations))]
 
     def explain(self, name: str) -> Explanation:
         """The maintenance plan of a view."""
-        plans = self._plans(present_relations(self._parts))
-        for plan in plans:
-            if plan.name.lower() == name.lower():
-                if isinstance(plan, Refused):
-                    raise plan.refusal
-                return explain(plan)
-        raise _no_view(name, [p.name for p in plans])
+        from steadyview.runtime.explain import explain
+        from steadyview.runtime.schemas import looked_at
+
+        found = looked_at(self._parts)
+        return explain(self._one_of(self._plans(found.relations), name), found.away)
 
     def status(self) -> Status:
         """Where every source and every view stands."""
@@ -200,6 +213,8 @@ class Warehouse:
         `algorithm` keeps every view during this run, whatever its file says; ViewRefused if it does
         not fit one. `recordings` are told what their views show; see `recorded`.
         """
+        from steadyview.runtime.keeping import Keeping
+
         report = (lambda: progress(self.status())) if progress else None
         make = partial(
             Keeping,
@@ -212,13 +227,27 @@ class Warehouse:
         with self._lease("run"):
             keeping = self._awaited(stop, report, make)
             if keeping is not None:
-                with self._kept(keeping):
+                with self._kept(keeping), self._attended(keeping):
                     keeping.run(stop, report)
+
+    @contextmanager
+    def _attended(self, keeping: Keeping) -> Iterator[None]:
+        """Other commands reach us meanwhile."""
+        from steadyview.runtime.attending import Attendant
+        from steadyview.runtime.control import Listener
+
+        listener = Listener(self.project.warehouse, Attendant(self, keeping))
+        try:
+            yield
+        finally:
+            listener.close()
 
     def _awaited(
         self, stop: threading.Event, report: Report | None, make: Callable[[], Keeping]
     ) -> Keeping | None:
         """The keeping, once everything it needs at its start answers; None if `stop` came first."""
+        from steadyview.runtime.keeping import RETRY
+
         try:
             while not stop.is_set():
                 try:
@@ -243,6 +272,8 @@ class Warehouse:
 
         `algorithm` and `recordings` as for `run`.
         """
+        from steadyview.runtime.keeping import Keeping
+
         with self._lease("run --once"):
             plan = self._planning(algorithm)
             with self._kept(Keeping(self._parts, plan, recordings=recordings)) as keeping:
@@ -250,12 +281,17 @@ class Warehouse:
 
     def _planning(self, algorithm: str | None) -> Plan:
         """How a run plans its views."""
+        from steadyview.runtime.planning import with_algorithm
+
         if algorithm is None:
             return self._plans
         return lambda relations: with_algorithm(self._plans(relations), algorithm)
 
     def recording(self, view: str | None = None) -> Recording:
         """A recording of the view of that name, or of the project's only one, for a run."""
+        from steadyview.runtime.recording import Recording
+        from steadyview.runtime.schemas import known_relations
+
         if view is not None:
             return Recording(self._plan(view).name)
         names = [plan.name for plan in self._plans(known_relations(self._parts))]
@@ -269,6 +305,9 @@ class Warehouse:
 
     def recorded(self, recording: Recording) -> History:
         """What was recorded, as a history that `steadyview check-history` judges."""
+        from steadyview.engine.failures import spark_told
+        from steadyview.runtime.recording import recorded
+
         plan = self._plan(recording.view)
         with self._following() as wait_for, spark_told(self.project.warehouse):
             return recorded(self._parts, plan, recording, wait_for)
@@ -289,20 +328,48 @@ class Warehouse:
 
     def remove_source(self, name: str) -> list[str]:
         """Leave nothing behind at the source; forget its log and drop the views that read it."""
-        if name not in self.project.sources:
+        from steadyview.runtime.removing import remove_source
+
+        self._known_source(name)
+        if (done := self._elsewhere({"do": "remove", "name": name})) is not None:
+            return list(done["done"])
+        with self._lease("source remove"):
+            return remove_source(self._parts, name)
+
+    def resnapshot(self, name: str) -> list[str]:
+        """Begin with a source anew; its views are built from what it holds now by the next run.
+
+        Until then, readers see their old states, marked.
+        """
+        from steadyview.runtime.renewing import begin_anew
+
+        self._known_source(name)
+        if (done := self._elsewhere({"do": "resnapshot", "name": name})) is not None:
+            return list(done["done"])
+        with self._lease("source resnapshot"):
+            return begin_anew(self._parts, self._parts.sources[name])
+
+    def rebuild(self, name: str) -> None:
+        """Have a view built anew, beside what it shows, by the next run."""
+        from steadyview.runtime.renewing import rebuild
+
+        if self._elsewhere({"do": "rebuild", "name": name}) is None:
+            with self._lease("view rebuild"):
+                rebuild(self._catalog, name)
+
+    def _elsewhere(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """What the process that keeps the views answers; None if there is none, or it is us."""
+        from steadyview.runtime.control import ask
+
+        return None if self._keeping is not None else ask(self.project.warehouse, request)
+
+    def _known_source(self, name: str) -> None:
+        known = {*self.project.sources, *(s.name for s in self._catalog.sources.states())}
+        if name not in known:
             raise ConfigError(
                 f'there is no source "{name}"',
-                detail="a source is removed while steadyview.toml still says how to reach it",
-                hint=nearest_or_all(name, self.project.sources)
-                or f"write its section [sources.{name}] into steadyview.toml again",
+                hint=nearest_or_all(name, known) or "describe one in steadyview.toml",
             )
-        with self._lease("source remove"):
-            # first, so that no view ever rests on a stream with a gap
-            serving.drop_readers(self._catalog, name)
-            source = open_source(name, self.project.sources[name], self.project.root)
-            with closing(source):
-                done = source.remove()
-            return done + serving.forget_source(self.project.warehouse, self._catalog, name)
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -316,6 +383,9 @@ class Warehouse:
 
     def query_at(self, sql: str, at: At = None) -> Answer:
         """The same, with the cn and the time of the answer."""
+        from steadyview.engine.session import beside
+        from steadyview.runtime import serving
+
         return serving.answer(self._parts, beside(self._parts.spark), self._readable(), sql, at)
 
     def verify(self, views: Sequence[str] | None = None, at: At = None) -> list[Verdict]:
@@ -324,6 +394,8 @@ class Warehouse:
         Asked for all views, one that cannot be compared is told by its verdict; asked for by name,
         it is an error.
         """
+        from steadyview.runtime.verifying import verify_or_tell, verify_view
+
         plans = self._readable()
         names = list(views) if views else [n for n, p in plans.items() if self._has_state(n)]
         for name in names:
@@ -338,11 +410,16 @@ class Warehouse:
         return row is not None and row.cn is not None
 
     def _readable(self) -> dict[str, Planned]:
+        from steadyview.runtime.planning import Planned
+        from steadyview.runtime.schemas import known_relations
+
         plans = self._plans(known_relations(self._parts))
         return {p.name: p for p in plans if isinstance(p, Planned)}
 
     def compare(self, shadow: Shadow) -> list[Deviation]:
         """How far each view would be off, had the answers not been compensated."""
+        from steadyview.warehouse.view_store import ViewStore
+
         rows = {name: self._catalog.views.get(name) for name in shadow.views()}
         plans = self._readable()
         return [
@@ -355,6 +432,9 @@ class Warehouse:
     @contextmanager
     def _following(self) -> Iterator[WaitFor]:
         """Wait for captured changes: by our own capture, or by whoever holds the warehouse."""
+        from steadyview.runtime.captures import Captures, elsewhere
+        from steadyview.runtime.schemas import known_relations
+
         if self._keeping is not None:
             yield self._keeping.captures.wait_for
             return
@@ -386,6 +466,9 @@ class View:
 
     def read(self, at: At = None) -> DataFrame:
         """Its rows at a cn or time, the newest by default."""
+        from steadyview.engine.session import beside
+        from steadyview.runtime import serving
+
         parts = self._warehouse._parts
         plans = self._warehouse._readable()
         if self.name not in plans:
@@ -394,6 +477,8 @@ class View:
 
     def history(self, limit: int = 20) -> list[Commit]:
         """The newest commits that changed it, newest first."""
+        from steadyview.runtime import serving
+
         plans = self._warehouse._readable()
         if self.name not in plans:
             raise _no_view(self.name, list(plans))
@@ -405,3 +490,16 @@ def _no_view(name: str, known: Sequence[str]) -> ConfigError:
         f'there is no view "{name}"',
         hint=nearest_or_all(name, known) or "put a view's SQL into a file of views/",
     )
+
+
+def _refuse_orphans(warehouse: Path) -> None:
+    """Files of a warehouse without its catalog are adopted by nobody."""
+    if (warehouse / "catalog.db").exists():
+        return
+    left = [name for name in ("views", "log") if any((warehouse / name).glob("*"))]
+    if left:
+        raise StorageDamaged(
+            f'warehouse "{warehouse}" has files of views but no catalog',
+            detail=f'"catalog.db" is missing beside {" and ".join(left)}',
+            hint="restore catalog.db from a backup, or move the folder away and build it anew",
+        )

@@ -7,21 +7,34 @@ from pathlib import Path
 from typing import Any
 
 from steadyview.errors import ConfigError
-from steadyview.sources.contract import Source
+from steadyview.sources.contract import Owner, Source
 from steadyview.sources.postgres.source import PostgresSource
+from steadyview.sources.postgres.source import left_behind as postgres_left_behind
 from steadyview.sources.sqlite.source import SqliteSource
+from steadyview.sources.sqlite.source import left_behind as sqlite_left_behind
+
+NOBODY = Owner("00000000")
+"""For a look at a source without a warehouse."""
 
 
-def open_source(name: str, settings: Mapping[str, Any], base_dir: Path) -> Source:
+def left_behind(name: str, family: str, owner: Owner) -> list[str]:
+    """What the owner has set up at a source that it cannot reach: how to remove it by hand."""
+    known = {"postgresql": postgres_left_behind, "sqlite": sqlite_left_behind}
+    return known[family](name, owner)
+
+
+def open_source(
+    name: str, settings: Mapping[str, Any], base_dir: Path, owner: Owner = NOBODY
+) -> Source:
     """The source described by one `[sources.NAME]` table; relative paths start at `base_dir`.
 
     Nothing is connected yet. Raises ConfigError for an unknown type or setting.
     """
     family = settings.get("type")
     if family == "postgresql":
-        return PostgresSource(name, settings)
+        return PostgresSource(name, settings, owner)
     if family == "sqlite":
-        return SqliteSource(name, settings, base_dir)
+        return SqliteSource(name, settings, base_dir, owner)
     raise ConfigError(
         f'source "{name}" has the unknown type "{family}"', hint='known are: "postgresql", "sqlite"'
     )

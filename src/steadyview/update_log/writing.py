@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from steadyview.changes import Chunk, LostColumn, RelationName, RelationSchema
+from steadyview.changes import Chunk, Loss, RelationName, RelationSchema
 from steadyview.crash_points import crash_point
 from steadyview.delta import AddedFile, ParquetSink, Table
 from steadyview.update_log.layout import RANGED, app_of, log_schema, prepare
@@ -35,7 +35,7 @@ class Flushed:
     seq_to: int
     rows: Mapping[RelationName, int]
     position: str | None
-    lost: tuple[LostColumn, ...] = ()
+    lost: tuple[Loss, ...] = ()
 
 
 class FlushWriter:
@@ -58,7 +58,7 @@ class FlushWriter:
         self._next_seq = next_seq
         self._last_seq = next_seq - 1
         self._position: str | None = None
-        self._lost: list[LostColumn] = []
+        self._lost: list[Loss] = []
         self._open = False
 
     @property

@@ -97,3 +97,18 @@ class Definition:
     outputs: tuple[Output, ...]
     grouping: Grouping | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Types:
+    """What Spark says about a view: types of outputs, of group keys and of aggregated arguments.
+
+    `sums` and `averages` are the types of SUM(x) and AVG(x) per argument (None where not summed),
+    `states` the exact type each running sum is kept in.
+    """
+
+    outputs: tuple[tuple[str, str], ...]
+    keys: tuple[str, ...] = ()
+    sums: tuple[str | None, ...] = ()
+    averages: tuple[str | None, ...] = ()
+    states: tuple[str | None, ...] = ()

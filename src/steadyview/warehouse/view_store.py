@@ -25,8 +25,8 @@ from steadyview.catalog.views import Base, ViewRow
 from steadyview.changes import arrow_type
 from steadyview.crash_points import crash_point
 from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table, slug
-from steadyview.engine.statements import Types, delta_columns, summary_columns
-from steadyview.views.definition import Definition
+from steadyview.engine.statements import delta_columns, summary_columns
+from steadyview.views.definition import Definition, Types
 
 DELTA, BASE = "delta", "base"
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from steadyview.changes import (
     Chunk,
-    LostColumn,
+    Loss,
     RelationName,
     RelationSchema,
     Transaction,
@@ -75,7 +75,7 @@ class Intake:
         self._superseded: list[_Binding] = []
         self._told: set[tuple[RelationName, str, int]] = set()
         self._broken: set[RelationName] = set()
-        self._lost: list[LostColumn] = []
+        self._lost: list[Loss] = []
         self._seq = next_seq
         self._begin: Begin | None = None
         self._tx_rows = 0
@@ -251,7 +251,7 @@ class Intake:
         for name in [column] if column else [c.name for c in relation.columns]:
             if (relation.name, name, at) not in self._told:
                 self._told.add((relation.name, name, at))
-                self._lost.append(LostColumn(relation.name, name, at, reason))
+                self._lost.append(Loss(relation.name, name, at, reason))
 
     def _table(self, binding: _Binding) -> pa.Table:
         wanted = [p for p in binding.places if p is not None]

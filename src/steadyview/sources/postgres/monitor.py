@@ -42,6 +42,11 @@ class PostgresMonitor:
         self._told_at = time.monotonic()
         self._status_at = self._heard_at = time.monotonic()
 
+    @property
+    def proof(self) -> str:
+        """Nothing to be proved yet."""
+        return ""
+
     def poll(self, timeout: float) -> Chunk | None:
         """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
         deadline = time.monotonic() + timeout

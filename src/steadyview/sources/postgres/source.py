@@ -17,6 +17,7 @@ from steadyview.errors import (
     SourceUnavailable,
     SteadyviewError,
 )
+from steadyview.sources.contract import Examined, Owner
 from steadyview.sources.postgres import publication, schema, slot
 from steadyview.sources.postgres.connection import Address, Pool
 from steadyview.sources.postgres.intake import MARKER, Intake
@@ -36,7 +37,7 @@ class PostgresSource:
 
     family = "postgresql"
 
-    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, settings: Mapping[str, Any], owner: Owner) -> None:
         unknown = set(settings) - _SETTINGS
         if unknown:
             raise ConfigError(
@@ -46,6 +47,7 @@ class PostgresSource:
         if not settings.get("url") or not settings.get("tables"):
             raise ConfigError(f'source "{name}" needs the settings "url" and "tables"')
         self.name = name
+        self._owner = owner
         self.slot = str(settings.get("slot") or slot.predictable_name(name))
         self._paths = list(dict.fromkeys(schema.path_of(t) for t in settings["tables"]))
         self._pool = Pool(Address(name, str(settings["url"])))
@@ -122,7 +124,11 @@ class PostgresSource:
         return found.confirmed
 
     def monitor(
-        self, relations: Sequence[RelationSchema], position: StreamPosition, next_seq: int
+        self,
+        relations: Sequence[RelationSchema],
+        position: StreamPosition,
+        next_seq: int,
+        proof: str = "",
     ) -> PostgresMonitor:
         """The stream from `position` on."""
         if not isinstance(position, Lsn):
@@ -145,6 +151,10 @@ class PostgresSource:
         except BaseException:
             self._pool.give_back(lead)
             raise
+
+    def examine(self, relations: Sequence[RelationSchema], proof: str) -> Examined:
+        """Not looked at yet."""
+        return Examined((), {})
 
     def close(self) -> None:
         """Close idle sessions."""
@@ -264,3 +274,12 @@ def _identity_obstacles(source: str, tables: Sequence[schema.Table]) -> list[Ste
     ]
     fact = f'source "{source}": {names} do not log whole old rows'
     return [SourceRefused(fact, hint="run: " + " ".join(alters))]
+
+
+def left_behind(name: str, owner: Owner) -> list[str]:
+    """What the owner set up, as statements that remove it."""
+    slot_name = slot.predictable_name(name)
+    return [
+        f"a replication slot: SELECT pg_drop_replication_slot('{slot_name}');",
+        f'perhaps a publication: DROP PUBLICATION IF EXISTS "{slot_name}";',
+    ]

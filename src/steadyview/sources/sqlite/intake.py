@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from steadyview.changes import (
     Chunk,
-    LostColumn,
+    Loss,
     RelationName,
     RelationSchema,
     Transaction,
@@ -45,7 +45,7 @@ class Intake:
         self._bound: dict[int, tuple[RelationSchema, list[int | None]]] = {}
         self._gone: set[tuple[RelationName, str]] = set()
         self._told: set[tuple[RelationName, str, int]] = set()
-        self._lost: list[LostColumn] = []
+        self._lost: list[Loss] = []
         self._tables: dict[RelationName, list[pa.Table]] = {}
         self._ended: list[tuple[int, int]] = []
         self._ends: Sequence[int] = ()
@@ -190,4 +190,4 @@ class Intake:
     def _lose(self, relation: RelationSchema, column: str, reason: str) -> None:
         if (relation.name, column, self._seq) not in self._told:
             self._told.add((relation.name, column, self._seq))
-            self._lost.append(LostColumn(relation.name, column, self._seq, reason))
+            self._lost.append(Loss(relation.name, column, self._seq, reason))

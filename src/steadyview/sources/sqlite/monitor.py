@@ -50,6 +50,11 @@ class SqliteMonitor:
         self._durable: LogPosition | None = None
         self._closed = threading.Event()
 
+    @property
+    def proof(self) -> str:
+        """Nothing to be proved yet."""
+        return ""
+
     def poll(self, timeout: float) -> Chunk | None:
         """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
         deadline = time.monotonic() + timeout

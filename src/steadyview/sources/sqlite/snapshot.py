@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from steadyview.changes import Column, RelationSchema, Transaction
 from steadyview.errors import ColumnLost, SourceRefused
-from steadyview.sources.contract import Read
+from steadyview.sources.contract import Read, Span
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.connection import DatabaseFile, quoted
 from steadyview.sources.sqlite.cuts import Cuts
@@ -65,6 +65,10 @@ class SqliteSnapshot:
             if column.name in lost:
                 raise _lost(read.relation, column, lost[column.name])
         return [AnswerTask(self, read)]
+
+    def spans(self, relation: RelationSchema, rows: int) -> Sequence[Span]:
+        """Not cut yet."""
+        return []
 
     def close(self) -> None:
         """End the read transaction."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from steadyview.changes import RelationName, RelationSchema, StreamPosition
 from steadyview.errors import ChangesLost, ConfigError, SourceRefused, SteadyviewError
+from steadyview.sources.contract import Examined, Owner
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.connection import DatabaseFile, writing
 from steadyview.sources.sqlite.cuts import Cuts
@@ -26,7 +27,9 @@ class SqliteSource:
 
     family = "sqlite"
 
-    def __init__(self, name: str, settings: Mapping[str, Any], base_dir: Path) -> None:
+    def __init__(
+        self, name: str, settings: Mapping[str, Any], base_dir: Path, owner: Owner
+    ) -> None:
         unknown = set(settings) - _SETTINGS
         if unknown:
             raise ConfigError(
@@ -36,6 +39,7 @@ class SqliteSource:
         if not settings.get("path") or not settings.get("tables"):
             raise ConfigError(f'source "{name}" needs the settings "path" and "tables"')
         self.name = name
+        self._owner = owner
         self._spellings = list(dict.fromkeys(map(str, settings["tables"])))
         # Resolved, so that two spellings of one file share their lock (see cuts.py).
         self._file = DatabaseFile(name, (base_dir / str(settings["path"])).resolve())
@@ -107,7 +111,11 @@ class SqliteSource:
             return LogPosition(log.identity(connection), log.last_row(connection))
 
     def monitor(
-        self, relations: Sequence[RelationSchema], position: StreamPosition, next_seq: int
+        self,
+        relations: Sequence[RelationSchema],
+        position: StreamPosition,
+        next_seq: int,
+        proof: str = "",
     ) -> SqliteMonitor:
         """The stream from `position` on."""
         if not isinstance(position, LogPosition):
@@ -120,6 +128,10 @@ class SqliteSource:
     def snapshot(self) -> SqliteSnapshot:
         """Freeze the present state."""
         return SqliteSnapshot(self._file)
+
+    def examine(self, relations: Sequence[RelationSchema], proof: str) -> Examined:
+        """Not looked at yet."""
+        return Examined((), {})
 
     def close(self) -> None:
         """Nothing is held open between calls."""
@@ -170,3 +182,8 @@ def _restore_journal(connection: sqlite3.Connection, mode: str) -> bool:
     except sqlite3.OperationalError:
         return False
     return bool(found == mode)
+
+
+def left_behind(name: str, owner: Owner) -> list[str]:
+    """What the owner set up, for people."""
+    return ["triggers and tables whose names begin with _steadyview, in its file"]

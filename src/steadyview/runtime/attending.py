@@ -1,0 +1,85 @@
+"""What the process that keeps the views does for other commands.
+
+Queries are answered at once, beside the batches. What changes something is done between two
+rounds; whoever asked waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+
+from steadyview.errors import StorageUnavailable
+from steadyview.runtime.control import Answer, write_answer
+from steadyview.runtime.keeping import Keeping
+
+
+class Answering(Protocol):
+    """The warehouse, as far as queries go."""
+
+    def query_at(self, sql: str, at: Any = None, **options: Any) -> Any:
+        """Rows, and the cn and time they are of."""
+
+
+class Wished:
+    """A change that somebody waits for."""
+
+    def __init__(self, change: Callable[[Keeping], Any]) -> None:
+        self._change = change
+        self._over = threading.Event()
+        self._result: Any = None
+        self._error: Exception | None = None
+
+    def grant(self, keeping: Keeping) -> None:
+        """Do it; see `keeping.Wish`."""
+        try:
+            self._result = self._change(keeping)
+        except Exception as error:  # noqa: BLE001 - told to whoever wished for it
+            self._error = error
+        self._over.set()
+
+    def give_up(self) -> None:
+        """The keeping ends."""
+        self._error = StorageUnavailable("the process that keeps the views ended", hint="try again")
+        self._over.set()
+
+    def result(self) -> Any:
+        """What came of it, once it is done."""
+        self._over.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class Attendant:
+    """Answers the requests of other commands; see `control.Handler`."""
+
+    def __init__(self, warehouse: Answering, keeping: Keeping) -> None:
+        self._warehouse = warehouse
+        self._keeping = keeping
+
+    def __call__(self, request: dict[str, Any], stream: BinaryIO) -> Answer | None:
+        """The answer; rows of a query are written behind it."""
+        kinds = {
+            "query": lambda: self._query(request, stream),
+            "resnapshot": lambda: self._wished(lambda k: k.resnapshot(request["name"])),
+            "remove": lambda: self._wished(lambda k: k.remove(request["name"])),
+            "rebuild": lambda: self._wished(lambda k: k.rebuild(request["name"])),
+        }
+        return kinds[request["do"]]()
+
+    def _wished(self, change: Callable[[Keeping], Any]) -> Answer:
+        wished = Wished(change)
+        self._keeping.wish(wished)
+        return {"done": wished.result()}
+
+    def _query(self, request: dict[str, Any], stream: BinaryIO) -> None:
+        found = self._warehouse.query_at(request["sql"], request["at"], **request["options"])
+        rows = found.rows()
+        header = {"cn": found.cn, "time": found.time.isoformat(), "warnings": found.warnings}
+        write_answer(stream, header)
+        with pa.ipc.new_stream(stream, rows.schema) as sink:
+            sink.write_table(rows)

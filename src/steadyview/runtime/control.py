@@ -1,0 +1,168 @@
+"""How commands reach the process that keeps the views: a socket, for the same user only.
+
+One request and one answer per connection, a line of JSON each; behind the answer to a query come
+its rows as an Arrow stream. Where nobody listens, a command does its work itself.
+
+The socket lies in a folder of its own (0700), because a socket's path may be a hundred bytes long
+and a warehouse's may be longer; its name is derived from the warehouse's path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import struct
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from steadyview import errors
+from steadyview.errors import DefiniteError, SteadyviewError, StorageUnavailable
+
+Answer = dict[str, Any]
+Handler = Callable[[dict[str, Any], BinaryIO], Answer | None]
+"""Answers a request; None: it has written its answer to the stream itself."""
+
+_PARTS = ("message", "detail", "hint", "source")
+_CONNECT_SECONDS = 2.0
+_LONGEST_REQUEST = 1 << 20
+
+
+def socket_path(warehouse: Path) -> Path:
+    """Where the process that keeps this warehouse listens."""
+    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    name = hashlib.sha256(str(warehouse.absolute()).encode()).hexdigest()[:16]
+    return Path(folder) / f"steadyview-{os.getuid()}" / f"{name}.sock"
+
+
+class Listener:
+    """Answers requests until it is closed; each connection has a thread."""
+
+    def __init__(self, warehouse: Path, handler: Handler) -> None:
+        self._path = socket_path(warehouse)
+        self._handler = handler
+        _own_folder(self._path.parent)
+        # the lease is ours: whoever listened here before is gone
+        self._path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(str(self._path))
+        os.chmod(self._path, 0o600)
+        self._socket.listen()
+        threading.Thread(target=self._listen, name="control", daemon=True).start()
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        self._path.unlink(missing_ok=True)
+        self._socket.close()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError), connection.makefile("rwb") as stream:
+            if _peer(connection) != os.getuid():
+                return
+            try:
+                request = json.loads(stream.readline(_LONGEST_REQUEST))
+                found = self._handler(request, stream)
+            except Exception as error:  # noqa: BLE001 - told to whoever asked
+                found = {"error": _packed(error)}
+            if found is not None:
+                write_answer(stream, found)
+
+
+def write_answer(stream: BinaryIO, answer: Answer) -> None:
+    """The answer as one line."""
+    stream.write(json.dumps(answer).encode() + b"\n")
+    stream.flush()
+
+
+@contextmanager
+def asked(warehouse: Path, request: dict[str, Any]) -> Iterator[tuple[Answer, BinaryIO] | None]:
+    """The answer of the process that keeps the warehouse, and what follows it; None: nobody there.
+
+    Raises what that process raised.
+    """
+    connection = _connected(socket_path(warehouse))
+    if connection is None:
+        yield None
+        return
+    with connection, connection.makefile("rwb") as stream:
+        write_answer(stream, request)
+        line = stream.readline()
+        if not line:
+            raise StorageUnavailable("the process that keeps the views ended", hint="try again")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise _unpacked(answer["error"])
+        yield answer, stream
+
+
+def ask(warehouse: Path, request: dict[str, Any]) -> Answer | None:
+    """The same where nothing follows the answer."""
+    with asked(warehouse, request) as found:
+        return None if found is None else found[0]
+
+
+def _connected(path: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(_CONNECT_SECONDS)
+    try:
+        connection.connect(str(path))
+    except OSError:
+        connection.close()
+        return None
+    connection.settimeout(None)
+    if _peer(connection) != os.getuid():
+        connection.close()
+        return None
+    return connection
+
+
+def _peer(connection: socket.socket) -> int:
+    """The user at the other end."""
+    size = struct.calcsize("3i")
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return int(struct.unpack("3i", found)[1])
+
+
+def _own_folder(folder: Path) -> None:
+    """A folder that nobody else can write to: another user may have made one of its name."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or not folder.is_dir() or folder.is_symlink():
+        raise DefiniteError(
+            f'folder "{folder}" belongs to somebody else', hint="set XDG_RUNTIME_DIR to another one"
+        )
+    folder.chmod(0o700)
+
+
+def _packed(error: Exception) -> dict[str, Any]:
+    if not isinstance(error, SteadyviewError):
+        error = SteadyviewError(
+            "the process that keeps the views met a fault of its own",
+            detail=f"{type(error).__name__}: {error}",
+        )
+    parts = {p: getattr(error, p) for p in _PARTS if getattr(error, p) is not None}
+    return {"kind": type(error).__name__, **parts}
+
+
+def _unpacked(parts: dict[str, Any]) -> SteadyviewError:
+    kind = getattr(errors, parts.pop("kind"), SteadyviewError)
+    message = parts.pop("message")
+    try:
+        error: SteadyviewError = kind(message, **parts)
+    except TypeError:
+        # a kind with parts of its own, which did not travel
+        return DefiniteError(message, **parts)
+    return error
