@@ -181,7 +181,7 @@ def test_a_refused_view_is_told_with_code_and_place_and_stops_no_other(tmp_path)
     assert refused["hint"]
     assert (refused["line"], refused["path"]) == (1, str(file))
     assert "latest.sql:1:" in invoke(tmp_path / "shop", "check").stdout
-    succeed(tmp_path / "shop", "run", "--once")
+    assert invoke(tmp_path / "shop", "run", "--once").exit_code == 1
     assert revenue(tmp_path / "shop")
 
 

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from steadyview.changes import RelationSchema
 from steadyview.errors import ColumnLost, SourceRefused, SourceUnavailable
+from steadyview.sources.contract import Read, ReadTask, Span
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.schema import read_table
+from steadyview.sources.sqlite.setup import log_relation
 from tests.sources.world import SqliteWorld, Watch, answer
 
 TYPES = [
@@ -253,8 +255,8 @@ def test_the_log_replays_to_the_table_whatever_replace_removes(shape: str) -> No
         connection = sqlite3.connect(":memory:", isolation_level=None)
         options = "WITHOUT ROWID" if shape == "without rowid" else ""
         connection.execute(f"CREATE TABLE t ({SHAPES[shape]}) {options}")
-        log.create(connection, "memory")
-        log.log_relation(connection, read_table(connection, "src", "t"))
+        log.create(connection, "memory", "00000000")
+        log_relation(connection, read_table(connection, "src", "t"))
         for statement, values in history:
             changed(connection, statement, values)
         bag: Counter[tuple[Any, ...]] = Counter()
@@ -325,8 +327,8 @@ def test_a_unique_key_added_later_loses_the_relation(sqlite: SqliteWorld) -> Non
     writer.execute("CREATE UNIQUE INDEX by_a ON t (a)")
     writer.execute("INSERT OR REPLACE INTO t VALUES (1, 2)")
     watch.drain()
-    assert set(watch.lost) == {("t", "a"), ("t", "b")}
-    assert "unique key" in watch.lost["t", "a"]
+    assert set(watch.lost) == {("t", None)}
+    assert "unique key" in watch.lost["t", None]
 
 
 def test_what_commits_between_two_polls_is_one_transaction_cut_at_snapshots(
@@ -473,3 +475,73 @@ def test_removing_gives_the_journal_mode_back(sqlite: SqliteWorld) -> None:
     watch.source.remove()
     assert sqlite.writer().execute("PRAGMA journal_mode") == [("delete",)]
     assert relation.name.path == ("t",)
+
+
+def spans_of(watch: Watch, rows: int) -> list[tuple[int, int | None, int | None]]:
+    snapshot = watch.source.snapshot()
+    found = [(s.column, s.low, s.high) for s in snapshot.spans(watch.relations[0], rows)]
+    snapshot.close()
+    return found
+
+
+def test_spans_hold_every_row_once_and_every_row_to_come(sqlite: SqliteWorld) -> None:
+    sqlite.table("t", "v TEXT, id INTEGER PRIMARY KEY")
+    watch = sqlite.watch("t")
+    writer = sqlite.writer()
+    numbers = [-(2**63), -7, 0, 1, 2, 3, 50, 51, 2**62, 2**63 - 1]
+    for n in numbers:
+        writer.execute("INSERT INTO t VALUES ('x', ?)", n)
+    assert spans_of(watch, 4) == [(1, None, 2), (1, 2, 2**62), (1, 2**62, None)]
+    snapshot = watch.source.snapshot()
+    (relation,) = watch.relations
+    parts = [
+        [row for task in snapshot.tasks(Read(relation, (1,), span=span)) for row in ids(task)]
+        for span in snapshot.spans(relation, 4)
+    ]
+    assert parts == [numbers[:4], numbers[4:8], numbers[8:]]
+    snapshot.close()
+
+
+def ids(task: ReadTask) -> list[int]:
+    return [i for batch in task.batches() for i in batch.column(0).to_pylist()]
+
+
+def test_a_small_relation_is_not_cut(sqlite: SqliteWorld) -> None:
+    sqlite.table("t", "id INTEGER PRIMARY KEY")
+    watch = sqlite.watch("t")
+    assert spans_of(watch, 4) == []
+    sqlite.writer().execute("INSERT INTO t VALUES (1), (2), (3), (4)")
+    assert spans_of(watch, 4) == []
+    sqlite.writer().execute("INSERT INTO t VALUES (5)")
+    assert spans_of(watch, 4) == [(0, None, 5), (0, 5, None)]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "id INT NOT NULL PRIMARY KEY, v TEXT",
+        "id INTEGER NOT NULL UNIQUE, v TEXT",
+        "id INTEGER, v TEXT, PRIMARY KEY (id, v)",
+        "id INTEGER PRIMARY KEY DESC, v TEXT",
+    ],
+)
+def test_a_relation_is_cut_only_by_a_column_that_holds_nothing_but_whole_numbers(
+    sqlite: SqliteWorld, columns: str
+) -> None:
+    sqlite.table("t", columns)
+    watch = sqlite.watch("t")
+    sqlite.writer().execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), ('x', 'd')")
+    assert spans_of(watch, 1) == []
+
+
+def test_a_span_by_a_column_that_is_gone_is_refused(sqlite: SqliteWorld) -> None:
+    sqlite.table("t", "id INTEGER PRIMARY KEY, v TEXT")
+    watch = sqlite.watch("t")
+    writer = sqlite.writer()
+    writer.execute("INSERT INTO t VALUES (1, 'a')")
+    writer.execute("ALTER TABLE t RENAME COLUMN id TO number")
+    snapshot = watch.source.snapshot()
+    with pytest.raises(ColumnLost, match='"id"'):
+        snapshot.tasks(Read(watch.relations[0], (1,), span=Span(0, 0, 5)))
+    assert snapshot.spans(watch.relations[0], 1) == []
+    snapshot.close()

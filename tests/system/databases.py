@@ -161,7 +161,7 @@ def write_project(
     lines += [f"{key} = {json.dumps(value)}" for key, value in project.items()]
     for name, database in sources.items():
         lines.append(f"[sources.{name}]")
-        settings = {**database.settings, "tables": database.tables}
+        settings = {"audit": "off", **database.settings, "tables": database.tables}
         lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     (folder / "views").mkdir(parents=True, exist_ok=True)
     (folder / "steadyview.toml").write_text("\n".join([*lines, ""]))

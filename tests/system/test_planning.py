@@ -105,3 +105,18 @@ def test_a_view_is_known_by_the_name_in_its_file(types: SparkTypes) -> None:
     assert first.name == "totals"
     assert second.refusal is not None
     assert second.refusal.code == "VIEW_ON_VIEW"
+
+
+@pytest.mark.parametrize(
+    ("code", "select"),
+    [
+        ("UNSUPPORTED_TYPE", "SELECT split(MAX(note), ' ') AS words FROM sales.orders"),
+        ("DUPLICATE_NAME", "SELECT o.id, c.ID FROM sales.orders o LEFT JOIN crm.customers c"),
+    ],
+)
+def test_columns_that_cannot_be_stored_are_refused_in_recomputed_views_too(
+    types: SparkTypes, code: str, select: str
+) -> None:
+    found = checked(planned(types, RECOMPUTED + select))
+    assert (found.verdict, found.code) == ("refused", code)
+    assert found.hint

@@ -1,4 +1,4 @@
-"""`steadyview source list` and `steadyview source remove NAME`."""
+"""`steadyview source list`, `remove NAME` and `resnapshot NAME`."""
 
 from __future__ import annotations
 

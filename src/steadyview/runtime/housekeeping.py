@@ -40,7 +40,8 @@ class Housekeeping:
         self._next = time.monotonic() + EVERY
         cutoff = self._cutoff()
         for row in self._parts.catalog.views.all():
-            if row.cn is not None:
+            # a stopped view stays as it is, for whoever looks into it
+            if row.cn is not None and row.state != "stopped":
                 self._tidy_view(row, cutoff)
         self.logs()
 

@@ -12,8 +12,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
+from pyspark.errors import PySparkException
+
+from steadyview.changes import Loss
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, TransientError
+from steadyview.runtime.auditing import Auditor
 from steadyview.runtime.captures import Captures
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.housekeeping import Housekeeping
@@ -35,6 +39,8 @@ from steadyview.runtime.status import RunSummary
 Plan = Callable[[Relations], list[Planned | Refused]]
 Report = Callable[[], None]
 PAUSE = 0.5
+AUDIT_PAUSE = 60.0
+"""Seconds until an audit that could not be finished is tried again."""
 EXAMINE = 10.0
 """Seconds between two looks at what a source's own catalog says of its relations."""
 RETRY = 1.0
@@ -97,6 +103,10 @@ class Keeping:
         self._meters: dict[str, _Meter] = {}
         self._wishes: SimpleQueue[Wish] = SimpleQueue()
         self._examined = 0.0
+        self._auditor = Auditor(parts, self.captures.wait_for)
+        self._audit: threading.Thread | None = None
+        self._audit_next = 0.0
+        self._unproved: SimpleQueue[Loss] = SimpleQueue()
 
     @cached_property
     def _maintainer(self) -> Maintainer:
@@ -175,6 +185,8 @@ class Keeping:
         self._maintainer.cycle(everything, building=False)
         self._maintainer.one_by_one(everything, None)
         self._maintainer.apply(everything=True)
+        for source in self._auditor.due(sorted(everything)):
+            self._maintainer.lose(self._auditor.audit(source))
         self._housekeeping.now()
         if report:
             report()
@@ -199,8 +211,9 @@ class Keeping:
     def stop(self) -> None:
         """End captures and a first state under way."""
         self.captures.stop()
-        if self._builder is not None:
-            self._builder.join()
+        for beside in (self._builder, self._audit):
+            if beside is not None:
+                beside.join()
         if "_maintainer" in self.__dict__:
             self._maintainer.close()
         while not self._wishes.empty():
@@ -223,6 +236,7 @@ class Keeping:
         self._housekeeping.sometimes()
         available = self.captures.available()
         self._examine(available)
+        self._audit_beside(available)
         if not self._maintainer.waiting(available, building=False):
             return False
         if self._maintainer.waiting(available, building=False, forced=False):
@@ -235,6 +249,8 @@ class Keeping:
     def _grant(self) -> None:
         """Do what was wished for; not while a first state is under way that it may disturb."""
         while not self._wishes.empty() and not self._building():
+            if self._audit is not None:
+                self._audit.join()
             self._wishes.get().grant(self)
 
     def _building(self) -> bool:
@@ -261,6 +277,24 @@ class Keeping:
         self._maintainer.close()
         self._maintainer = self._planned()
         return done
+
+    def _audit_beside(self, available: frozenset[str]) -> None:
+        """Audit a source that is due, beside; then stop the views that do not add up."""
+        while not self._unproved.empty():
+            self._maintainer.lose([self._unproved.get()])
+        if self._building() or (self._audit is not None and self._audit.is_alive()):
+            return
+        due = [] if time.monotonic() < self._audit_next else self._auditor.due(sorted(available))
+        if due:
+            self._audit_next = time.monotonic() + AUDIT_PAUSE
+            self._audit = threading.Thread(target=self._audited, args=(due[0],), name="audit")
+            self._audit.start()
+
+    def _audited(self, source: str) -> None:
+        # what goes wrong with the source or with Spark is told by the batches; it stays due
+        with suppress(SteadyviewError, PySparkException):
+            for lost in self._auditor.audit(source):
+                self._unproved.put(lost)
 
     def remove(self, name: str) -> list[str]:
         """Leave nothing of a source behind; the views that read it are refused from now on."""

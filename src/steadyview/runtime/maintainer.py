@@ -204,6 +204,10 @@ class Maintainer:
             found |= bool(stopped)
         return found
 
+    def lose(self, losses: Sequence[Loss]) -> None:
+        """Stop the views that losses concern, for good."""
+        self._views.lose(self._concerned(losses), {})
+
     def _concerned(self, losses: Sequence[Loss]) -> dict[str, str]:
         """The running views that a loss concerns, each with the reason; they can be rebuilt."""
         stopped: dict[str, str] = {}

@@ -184,7 +184,7 @@ def _plan(
         used = tuple(tables_of(text, relations, others))
         if text.fallback != "recompute":
             raise _in_own_words(spark_types, text, used, refusal) from None
-        types = _types_of_text(spark_types, text, used, refusal)
+        types = _recomputed_types(spark_types, text, used, refusal)
         return Planned(text, file.path, used, types, refusal=refusal)
     read = {o.relation.name: o.relation for o in definition.occurrences}
     return Planned(
@@ -198,15 +198,15 @@ def _plan(
     )
 
 
-def _types_of_text(
+def _recomputed_types(
     spark_types: SparkTypes,
     text: ViewText,
     used: Sequence[RelationSchema],
     refusal: ViewRefused,
 ) -> Types:
-    """The types of a recomputed view; refused, in the better words, if Spark cannot read it."""
+    """The types of a view kept by recomputing its SQL text; refused if Spark cannot read it."""
     try:
-        return spark_types.of_text(text, used, used)
+        return spark_types.of_text(text, used)
     except ViewRefused:
         if not BY_CODE[refusal.code].recompute:
             raise refusal from None
@@ -219,16 +219,13 @@ def _by_spark(refusal: ViewRefused) -> bool:
 
 
 def _in_own_words(
-    spark_types: SparkTypes,
-    text: ViewText,
-    used: Sequence[RelationSchema],
-    refusal: ViewRefused,
+    spark_types: SparkTypes, text: ViewText, used: Sequence[RelationSchema], refusal: ViewRefused
 ) -> ViewRefused:
     """The refusal, with what Spark says of the view's own text and not of our names for columns."""
     try:
-        spark_types.of_text(text, used, used)
-    except ViewRefused as told:
-        return told
+        spark_types.of_text(text, used)
+    except ViewRefused as own:
+        return ViewRefused(refusal.code, own.message, detail=own.detail, hint=refusal.hint)
     return refusal
 
 

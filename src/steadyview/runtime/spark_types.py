@@ -44,16 +44,14 @@ class SparkTypes:
 
         return self._answered(_facts(definition), ask)
 
-    def of_text(
-        self, text: ViewText, used: Sequence[RelationSchema], relations: Sequence[RelationSchema]
-    ) -> Types:
+    def of_text(self, text: ViewText, used: Sequence[RelationSchema]) -> Types:
         """The types of a view that is recomputed from its text; ViewRefused if Spark rejects it."""
 
         def ask() -> Types:
             from steadyview.engine.analysis import output_types
 
             names = {r.name: f"sv_empty_{i}" for i, r in enumerate(used)}
-            sql = with_tables(text, names, relations)
+            sql = with_tables(text, names, used)
             empty = {names[r.name]: [(c.name, c.type) for c in r.columns] for r in used}
             return Types(output_types(self._session(), text.name, sql, empty))
 

@@ -167,7 +167,7 @@ class Warehouse:
                 source_status(
                     s,
                     keeping.lag(s.name) if keeping else None,
-                    str(errors[s.name]) if s.name in errors else None,
+                    str(errors[s.name]) if s.name in errors else self._orphan(s.name),
                     now,
                     held=held is not None,
                 )
@@ -176,6 +176,13 @@ class Warehouse:
             [view_status(catalog, r, last, now, rates.get(r.name)) for r in catalog.views.all()],
             self._trouble(),
         )
+
+    def _orphan(self, source: str) -> str | None:
+        """What is wrong with a source that the project file does not name."""
+        if source in self.project.sources:
+            return None
+        fact = f'source "{source}" is no longer in steadyview.toml, and keeps changes for us'
+        return f"{fact}\nhint: run: steadyview source remove {source}"
 
     def _trouble(self) -> str | None:
         """What keeps this process from working, as far as it may pass."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from steadyview.errors import SourceRefused, SourceUnavailable, SteadyviewError
 
-_BUSY_SECONDS = 10.0
+PATIENCE = 10.0
 _TRANSIENT = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
 
 
@@ -26,12 +26,13 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True)
 class DatabaseFile:
-    """The file of one source."""
+    """The file of one source. `patience`: for so many seconds a lock of others is waited for."""
 
     source: str
     path: Path
+    patience: float = PATIENCE
 
-    def connect(self, busy_seconds: float = _BUSY_SECONDS) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         """A connection in autocommit mode; it never creates the file.
 
         Bytes that are not UTF-8 come as lone surrogates, which no Arrow text accepts: such a value
@@ -44,7 +45,7 @@ class DatabaseFile:
             connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode=rw",
                 uri=True,
-                timeout=busy_seconds,
+                timeout=self.patience,
                 isolation_level=None,
                 check_same_thread=False,
             )
@@ -100,6 +101,16 @@ class DatabaseFile:
 
     def _missing(self) -> str:
         return f'file of source "{self.source}" does not exist: "{self.path}"'
+
+
+@contextlib.contextmanager
+def reading(connection: sqlite3.Connection) -> Iterator[None]:
+    """One read transaction: everything in the block is of one state."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 @contextlib.contextmanager

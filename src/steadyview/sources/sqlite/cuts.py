@@ -7,8 +7,10 @@ and poll look at the database under one lock, and the snapshot leaves its log po
     snapshot:  lock { begin read;  note max(log) }         poll:  lock { begin read;  take notes }
 
 Every poll that reads past a snapshot's position begins after it, finds the note, and ends a
-transaction there. The lock and the notes live in a small file of their own beside the database, so
-that they work between processes and no writer of the database ever waits for us.
+transaction there. A note carries what was drawn for its row (`proof.py`): in a file that was
+restored row numbers come again, and old notes mean nothing. The lock and the notes live in a small
+file of their own beside the database, so that they work between processes and no writer of the
+database ever waits for us.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class Cuts:
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS cut (log INTEGER, row INTEGER, PRIMARY KEY (log, row))"
+                "CREATE TABLE IF NOT EXISTS cuts"
+                " (log INTEGER, row INTEGER, nonce INTEGER, PRIMARY KEY (log, row, nonce))"
             )
             yield connection
             connection.execute("COMMIT")
@@ -42,23 +45,24 @@ class Cuts:
             connection.close()
 
     @staticmethod
-    def note(connection: sqlite3.Connection, log: int, row: int) -> None:
+    def note(connection: sqlite3.Connection, log: int, row: int, nonce: int | None) -> None:
         """A snapshot shows the log up to `row`."""
-        connection.execute("INSERT OR IGNORE INTO cut VALUES (?, ?)", [log, row])
+        connection.execute("INSERT OR IGNORE INTO cuts VALUES (?, ?, ?)", [log, row, nonce])
 
     @staticmethod
-    def between(connection: sqlite3.Connection, log: int, after: int, until: int) -> list[int]:
-        """Noted rows in (after, until), ascending."""
-        found = connection.execute(
-            "SELECT row FROM cut WHERE log = ? AND row > ? AND row < ? ORDER BY row",
+    def between(
+        connection: sqlite3.Connection, log: int, after: int, until: int
+    ) -> list[tuple[int, int | None]]:
+        """Noted rows in (after, until), ascending, each with what was drawn for it."""
+        return connection.execute(
+            "SELECT row, nonce FROM cuts WHERE log = ? AND row > ? AND row < ? ORDER BY row",
             [log, after, until],
-        )
-        return [r[0] for r in found]
+        ).fetchall()
 
     def forget(self, log: int, until: int) -> None:
         """Nothing up to `until` will be polled again."""
         with self.locked() as connection:
-            connection.execute("DELETE FROM cut WHERE log <> ? OR row <= ?", [log, until])
+            connection.execute("DELETE FROM cuts WHERE log <> ? OR row <= ?", [log, until])
 
     def remove(self) -> None:
         """Delete the file."""

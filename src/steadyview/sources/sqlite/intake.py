@@ -6,7 +6,8 @@ watched relation, or lost something of it.
 A loss is told once per column and transaction, in every transaction that loses something: a view
 made anew after one loss must hear of the next. A value that cannot be kept is NULL, those around it
 are not. A column that is *gone* (dropped, renamed, not logged) is told when it goes, and is NULL
-until it is back.
+until it is back. A loss found by looking at the file happened somewhere in what is read next: every
+transaction of that read tells it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from steadyview.changes import (
     arrow_type,
 )
 from steadyview.changes.types import COUNT, SEQ, TX
-from steadyview.sources.sqlite.log import Logged
+from steadyview.sources.sqlite.evidence import Losses
 from steadyview.sources.sqlite.position import LogPosition
 from steadyview.sources.sqlite.types import SqliteType, convert_good, sqlite_type
 
@@ -43,8 +44,9 @@ class Intake:
         self, relations: Sequence[RelationSchema], position: LogPosition, next_seq: int
     ) -> None:
         self._bound: dict[int, tuple[RelationSchema, list[int | None]]] = {}
-        self._gone: set[tuple[RelationName, str]] = set()
-        self._told: set[tuple[RelationName, str, int]] = set()
+        self._gone: set[tuple[RelationName, str | None]] = set()
+        self._found: list[tuple[RelationSchema, str | None, str]] = []
+        self._told: set[tuple[RelationName, str | None, int]] = set()
         self._lost: list[Loss] = []
         self._tables: dict[RelationName, list[pa.Table]] = {}
         self._ended: list[tuple[int, int]] = []
@@ -68,24 +70,27 @@ class Intake:
         """Whether a chunk would say anything."""
         return bool(self._tables or self._ended or self._lost or self.position != self._reported)
 
-    def bind(self, relation: RelationSchema, logged: Logged | None) -> None:
-        """The relation's rows carry this number in the log."""
-        if logged is not None:
-            self._bound[logged.number] = (relation, logged.places(relation))
+    def bind(self, relation: RelationSchema, number: int, places: Mapping[str, int]) -> None:
+        """The relation's rows carry this number in the log, and their columns these."""
+        self._bound[number] = (relation, [places.get(c.name) for c in relation.columns])
 
-    def lose(self, relation: RelationSchema, columns: Mapping[str, str]) -> None:
-        """The columns whose values are not known from the next transaction on; all others are."""
+    def lose(self, relation: RelationSchema, gone: Losses, moved: Losses) -> None:
+        """What is not known from the next transaction on, and what was lost just once.
+
+        What was gone and is not any more is known again.
+        """
         before = {column for name, column in self._gone if name == relation.name}
-        self._gone -= {(relation.name, column) for column in before - columns.keys()}
-        self._gone |= {(relation.name, column) for column in columns}
-        for column, reason in columns.items():
-            if column not in before:
-                self._lose(relation, column, reason)
+        self._gone -= {(relation.name, column) for column in before - gone.keys()}
+        self._gone |= {(relation.name, column) for column in gone}
+        news = {**moved, **{column: gone[column] for column in gone if column not in before}}
+        if None in news:
+            news = {None: news[None]}
+        self._found += [(relation, column, reason) for column, reason in news.items()]
 
     def begin(self, ends: Sequence[int]) -> None:
         """A new read: the next transactions end at these log rows."""
         self._ends, self._current, self._rows = ends, 0, 0
-        self._touched = bool(self._lost)
+        self._begin_transaction()
 
     def take(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Log rows, in order, of any relations."""
@@ -100,6 +105,7 @@ class Intake:
     def end(self) -> None:
         """All rows were taken."""
         self._end_before(self._ends[-1] + 1)
+        self._found = []
 
     def chunk(self, now: int) -> Chunk:
         """What was taken since the chunk before; `now` stands in for the commit time."""
@@ -128,13 +134,21 @@ class Intake:
                 self._ended.append((end, self._rows))
                 self._seq += 1
             self._current += 1
-            self._rows, self._touched = 0, False
             self.position = LogPosition(self.position.log, end)
+            if self._current < len(self._ends):
+                self._begin_transaction()
+
+    def _begin_transaction(self) -> None:
+        """What was found lost is lost in each transaction of the read."""
+        self._rows, self._touched = 0, bool(self._found)
+        for relation, column, reason in self._found:
+            self._lose(relation, column, reason)
 
     def _take_within(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Rows of the current transaction."""
         by_relation = itemgetter(1)
-        for number, of in groupby(sorted(rows, key=by_relation), by_relation):
+        images = [r for r in rows if r[2]]
+        for number, of in groupby(sorted(images, key=by_relation), by_relation):
             bound = self._bound.get(number)
             if bound:
                 table = self._table(*bound, list(zip(*of, strict=True)))
@@ -175,7 +189,7 @@ class Intake:
             # All rows are of one transaction: its first bad value stands for the others.
             what = f"holds {values[bad[0]]!r}{self._row_name(relation, fields, bad[0])}"
             reason = f'column "{column.name}" of "{relation.name}" {what}'
-            self._lose(relation, column.name, reason)
+            self._lose(relation, column.name, reason, mendable=True)
         return array
 
     def _row_name(self, relation: RelationSchema, fields: list[tuple[Any, ...]], row: int) -> str:
@@ -187,7 +201,9 @@ class Intake:
         values = ", ".join(str(fields[_FIXED_FIELDS + k][row]) for k in keys if k is not None)
         return f" in the row with ({', '.join(relation.primary)}) = ({values})"
 
-    def _lose(self, relation: RelationSchema, column: str, reason: str) -> None:
+    def _lose(
+        self, relation: RelationSchema, column: str | None, reason: str, *, mendable: bool = False
+    ) -> None:
         if (relation.name, column, self._seq) not in self._told:
             self._told.add((relation.name, column, self._seq))
-            self._lost.append(Loss(relation.name, column, self._seq, reason))
+            self._lost.append(Loss(relation.name, column, self._seq, reason, mendable))

@@ -1,79 +1,104 @@
 """The log in the source's own file: row images, which relations are logged, and what is pruned.
 
-    _steadyview_log         seq, relation, count (+1 or -1), v0, v1, ...
-    _steadyview_relations   number, table, logged columns, unique keys, why it is broken if it is
-    _steadyview_meta        log (tells logs apart), pruned (last seq deleted), journal (before us)
+    _steadyview_log         seq, relation, count (+1 or -1), nonce, v0, v1, ...
+    _steadyview_relations   number, table, logged columns, unique keys, and by what the triggers are
+                            known again (`evidence.py`)
+    _steadyview_meta        log (tells logs apart), pruned (last seq forgotten), journal (mode
+                            before us), warehouse (the only one that reads it)
 
 Writers of a SQLite file are serial, so seq order is commit order, and what a read transaction sees
 is exactly the rows up to its largest seq. Seq is the rowid, the largest one plus one; pruning keeps
 the last row, so no seq is given twice. (AUTOINCREMENT would not do: a statement that fails half way
 under OR FAIL keeps its rows and forgets the counter.)
 
-A relation is *broken* when changes may have gone unlogged: its triggers vanished (the table was
-made anew), or it got a unique key they do not know. It stays broken until the source is removed.
+A row of count 0 is a *mark*: some changes, or some columns' values, before it are not in the log.
+It is written by whoever finds that out and mends it, in the same transaction (`setup.py`).
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from steadyview.changes import RelationSchema
-from steadyview.sources.sqlite.connection import quoted
-from steadyview.sources.sqlite.schema import Table, UniqueKey
-from steadyview.sources.sqlite.triggers import (
-    LOG,
-    create_statements,
-    displaced_table,
-    trigger_names,
-)
+from steadyview.sources.sqlite.schema import UniqueKey
+from steadyview.sources.sqlite.triggers import LOG, RELATIONS
 
-_RELATIONS, _META = "_steadyview_relations", "_steadyview_meta"
-_PRUNE_STEP = 20_000
+META = "_steadyview_meta"
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A relation as the log knows it. `columns[i]` is in v{i}."""
+    """A relation as the log's notes know it.
+
+    `columns[i]` went to v{i} when the triggers were made; None: nothing does. `defaults` are those
+    of its unique keys' columns. `made` is set by chance whenever changes may have gone unlogged
+    before, and `why` says what had happened then.
+    """
 
     number: int
     table: str
-    columns: tuple[str, ...]
+    columns: tuple[str | None, ...]
     keys: tuple[UniqueKey, ...]
-    broken: str | None
-
-    def places(self, relation: RelationSchema) -> list[int | None]:
-        """For each column of the relation, the number of its log column."""
-        where = {c: i for i, c in enumerate(self.columns)}
-        return [where.get(c.name) for c in relation.columns]
+    defaults: Mapping[str, str]
+    triggers: str
+    made: int
+    why: str | None
 
 
 def exists(connection: sqlite3.Connection) -> bool:
     """Whether the file has a log."""
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [_META]).fetchone()
-    return found is not None
+    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [META]).fetchall())
 
 
-def create(connection: sqlite3.Connection, journal: str) -> None:
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Whether the file has a log of this version; `upgrade` makes an older one so."""
+    return "warehouse" in _columns(connection, META)
+
+
+def create(connection: sqlite3.Connection, journal: str, warehouse: str) -> None:
     """An empty log, told apart from earlier ones by the time of its creation."""
-    connection.execute(f"CREATE TABLE {LOG} (seq INTEGER PRIMARY KEY, relation, count, v0)")
+    connection.execute(f"CREATE TABLE {LOG} (seq INTEGER PRIMARY KEY, relation, count, nonce, v0)")
     connection.execute(
-        f"CREATE TABLE {_RELATIONS}"
-        " (number INTEGER PRIMARY KEY, name TEXT, columns TEXT, keys TEXT, broken TEXT)"
+        f"CREATE TABLE {RELATIONS} (number INTEGER PRIMARY KEY, name TEXT, columns TEXT, keys TEXT,"
+        " broken TEXT, defaults TEXT, triggers TEXT, made INTEGER)"
     )
-    connection.execute(f"CREATE TABLE {_META} (log INTEGER, pruned INTEGER, journal TEXT)")
     connection.execute(
-        f"INSERT INTO {_META} VALUES"
-        " (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), 0, ?)",
-        [journal],
+        f"CREATE TABLE {META} (log INTEGER, pruned INTEGER, journal TEXT, warehouse TEXT)"
     )
+    connection.execute(
+        f"INSERT INTO {META} VALUES"
+        " (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), 0, ?, ?)",
+        [journal, warehouse],
+    )
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Give a log of an older version what it lacks. Its triggers are still the older ones."""
+    connection.execute(f"ALTER TABLE {LOG} ADD COLUMN nonce")
+    for column in ("defaults TEXT", "triggers TEXT", "made INTEGER"):
+        connection.execute(f"ALTER TABLE {RELATIONS} ADD COLUMN {column}")
+    connection.execute(f"UPDATE {RELATIONS} SET defaults = '{{}}', triggers = '', made = random()")
+    connection.execute(f"ALTER TABLE {META} ADD COLUMN warehouse TEXT")
 
 
 def identity(connection: sqlite3.Connection) -> int:
     """Which log this is."""
-    return int(connection.execute(f"SELECT log FROM {_META}").fetchone()[0])
+    return int(connection.execute(f"SELECT log FROM {META}").fetchone()[0])
+
+
+def warehouse(connection: sqlite3.Connection) -> str | None:
+    """To whom the log belongs; None if nobody has said so."""
+    if not is_current(connection):
+        return None
+    found: str | None = connection.execute(f"SELECT warehouse FROM {META}").fetchone()[0]
+    return found
+
+
+def claim(connection: sqlite3.Connection, warehouse: str) -> None:
+    """Make the log belong to the warehouse."""
+    connection.execute(f"UPDATE {META} SET warehouse = ?", [warehouse])
 
 
 def last_row(connection: sqlite3.Connection) -> int:
@@ -81,119 +106,91 @@ def last_row(connection: sqlite3.Connection) -> int:
     return int(connection.execute(f"SELECT coalesce(max(seq), 0) FROM {LOG}").fetchone()[0])
 
 
+def nonce(connection: sqlite3.Connection, row: int) -> tuple[int | None] | None:
+    """What was drawn by lot for the row; None if there is no such row."""
+    found: tuple[int | None] | None = connection.execute(
+        f"SELECT nonce FROM {LOG} WHERE seq = ?", [row]
+    ).fetchone()
+    return found
+
+
 def pruned(connection: sqlite3.Connection) -> int:
-    """The last seq that was deleted."""
-    return int(connection.execute(f"SELECT pruned FROM {_META}").fetchone()[0])
+    """The stream goes on after this row or a later one; those before it are forgotten."""
+    return int(connection.execute(f"SELECT pruned FROM {META}").fetchone()[0])
 
 
 def relations(connection: sqlite3.Connection) -> dict[str, Logged]:
     """The logged relations, by table name."""
     rows = connection.execute(
-        f"SELECT number, name, columns, keys, broken FROM {_RELATIONS}"
+        f"SELECT number, name, columns, keys, defaults, triggers, made, broken FROM {RELATIONS}"
     ).fetchall()
     found = [
-        Logged(number, name, tuple(json.loads(columns)), _read_keys(keys), broken)
-        for number, name, columns, keys, broken in rows
+        Logged(
+            number,
+            name,
+            tuple(json.loads(columns)),
+            _read_keys(keys),
+            json.loads(defaults),
+            triggers,
+            made,
+            why,
+        )
+        for number, name, columns, keys, defaults, triggers, made, why in rows
     ]
     return {logged.table: logged for logged in found}
 
 
-def gap(connection: sqlite3.Connection, logged: Logged, table: Table | None) -> str | None:
-    """Why changes of a logged relation may have gone unlogged; None if they cannot."""
-    if logged.broken:
-        return logged.broken
-    if table is None:
-        return "the table was dropped or renamed"
-    there = connection.execute(
-        "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? AND name IN"
-        " (SELECT value FROM json_each(?))",
-        [logged.table, json.dumps(trigger_names(logged.number))],
-    ).fetchone()[0]
-    if there < len(trigger_names(logged.number)):
-        return "its triggers were dropped (was the table made anew?)"
-    if not set(table.keys) <= set(logged.keys):
-        return "it got a unique key by which REPLACE may have removed rows unseen"
-    return None
-
-
-def log_relation(connection: sqlite3.Connection, table: Table) -> str | None:
-    """Make the log take every change of the table; what was done, None if it was so already."""
-    known = relations(connection).get(table.name)
-    names = tuple(c.name for c in table.schema.columns)
-    if known is None:
-        number = connection.execute(
-            f"SELECT coalesce(max(number), 0) + 1 FROM {_RELATIONS}"
-        ).fetchone()[0]
-        connection.execute(
-            f"INSERT INTO {_RELATIONS} (number, name) VALUES (?, ?)", [number, table.name]
-        )
-        _set_up(connection, Logged(number, table.name, names, table.keys, None), table)
-        return f'created the triggers of "{table.name}"'
-    broken = gap(connection, known, table)
-    columns = (*known.columns, *(n for n in names if n not in known.columns))
-    if columns == known.columns and broken == known.broken and not broken:
-        return None
-    _set_up(connection, Logged(known.number, table.name, columns, table.keys, broken), table)
-    return f'renewed the triggers of "{table.name}"'
-
-
-def _set_up(connection: sqlite3.Connection, logged: Logged, table: Table) -> None:
-    drop_relation(connection, logged.number)
-    present = {c.name for c in table.schema.columns} | set(table.unsupported)
-    width = sum(1 for r in connection.execute(f"PRAGMA table_info({LOG})") if r[1].startswith("v"))
-    for i in range(width, len(logged.columns)):
-        connection.execute(f"ALTER TABLE {LOG} ADD COLUMN v{i}")
-    columns = [c if c in present else None for c in logged.columns]
-    for statement in create_statements(logged.number, table, columns):
-        connection.execute(statement)
+def note(connection: sqlite3.Connection, logged: Logged) -> None:
+    """Keep what is known of a relation."""
     connection.execute(
-        f"UPDATE {_RELATIONS} SET columns = ?, keys = ?, broken = ? WHERE number = ?",
-        [json.dumps(logged.columns), _write_keys(logged.keys), logged.broken, logged.number],
+        f"INSERT OR REPLACE INTO {RELATIONS}"
+        " (number, name, columns, keys, defaults, triggers, made, broken)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            logged.number,
+            logged.table,
+            json.dumps(logged.columns),
+            json.dumps([[k.columns, k.collations] for k in logged.keys]),
+            json.dumps(dict(logged.defaults)),
+            logged.triggers,
+            logged.made,
+            logged.why,
+        ],
     )
 
 
-def drop_relation(connection: sqlite3.Connection, number: int) -> None:
-    """Drop a relation's triggers and notes; its log rows stay."""
-    for name in trigger_names(number):
-        connection.execute(f"DROP TRIGGER IF EXISTS {quoted(name)}")
-    connection.execute(f"DROP TABLE IF EXISTS {displaced_table(number)}")
+def widen(connection: sqlite3.Connection, columns: int) -> None:
+    """Make place for so many columns."""
+    width = sum(name.startswith("v") for name in _columns(connection, LOG))
+    for i in range(width, columns):
+        connection.execute(f"ALTER TABLE {LOG} ADD COLUMN v{i}")
 
 
-def drop(connection: sqlite3.Connection) -> str:
-    """Drop everything; the journal mode the file had before us."""
-    journal = str(connection.execute(f"SELECT journal FROM {_META}").fetchone()[0])
-    for logged in relations(connection).values():
-        drop_relation(connection, logged.number)
-    for table in (LOG, _RELATIONS, _META):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-    return journal
+def mark(connection: sqlite3.Connection, number: int, lost: Mapping[str | None, str]) -> None:
+    """Say in the log what it lacks: of these columns, None for the whole relation, and why."""
+    for column, reason in lost.items():
+        connection.execute(
+            f"INSERT INTO {LOG} (relation, count, nonce, v0) VALUES (?, 0, random(), ?)",
+            [number, json.dumps([column, reason])],
+        )
 
 
-def prune(connection: sqlite3.Connection, until: int) -> None:
-    """Delete rows up to `until`, but for the very last one.
-
-    In short transactions, so that writers can come between.
-    """
-    numbers = [r[0] for r in connection.execute(f"SELECT number FROM {_RELATIONS}")]
-    done = pruned(connection)
-    while done < until:
-        done = min(done + _PRUNE_STEP, until)
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            connection.execute(
-                f"DELETE FROM {LOG} WHERE seq <= ? AND seq < (SELECT max(seq) FROM {LOG})", [done]
-            )
-            connection.execute(f"UPDATE {_META} SET pruned = ?", [done])
-            for number in numbers:
-                connection.execute(f"DELETE FROM {displaced_table(number)}")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
+def marks(
+    connection: sqlite3.Connection, after: int, until: int
+) -> dict[int, dict[str | None, str]]:
+    """What the log says it lacks in (after, until], by the number of the relation."""
+    found: dict[int, dict[str | None, str]] = {}
+    for number, text in connection.execute(
+        f"SELECT relation, v0 FROM {LOG} WHERE seq > ? AND seq <= ? AND count = 0 ORDER BY seq",
+        [after, until],
+    ):
+        column, reason = json.loads(text)
+        found.setdefault(number, {})[column] = reason
+    return found
 
 
-def _write_keys(keys: Sequence[UniqueKey]) -> str:
-    return json.dumps([[k.columns, k.collations] for k in keys])
+def _columns(connection: sqlite3.Connection, table: str) -> Sequence[str]:
+    return [r[1] for r in connection.execute(f"PRAGMA table_info({table})")]
 
 
 def _read_keys(text: str) -> tuple[UniqueKey, ...]:

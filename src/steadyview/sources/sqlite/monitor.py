@@ -3,6 +3,8 @@
 What was committed between two polls arrives as one transaction, cut where a snapshot was taken
 (`cuts.py`). A file cannot call us: while idle, `PRAGMA data_version` (microseconds) is asked every
 20 ms. A backlog too large for one chunk is read on in the same read transaction by the next poll.
+Each read transaction first proves that the log is the one delivered so far (`proof.py`), and looks
+at the relations (`evidence.py`) if the file's schema has changed.
 """
 
 from __future__ import annotations
@@ -11,15 +13,18 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from steadyview.changes import Chunk, RelationSchema, StreamPosition
+from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition
 from steadyview.errors import SourceUnavailable
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.connection import DatabaseFile
 from steadyview.sources.sqlite.cuts import Cuts
-from steadyview.sources.sqlite.drift import lost_columns
+from steadyview.sources.sqlite.evidence import Evidence, Losses, moved, noted, present, unknown
 from steadyview.sources.sqlite.intake import Intake
 from steadyview.sources.sqlite.position import LogPosition
+from steadyview.sources.sqlite.proof import Proof, diverged
+from steadyview.sources.sqlite.pruning import prune
 from steadyview.sources.sqlite.triggers import LOG
 
 CHUNK_BYTES = 16 << 20
@@ -37,6 +42,7 @@ class SqliteMonitor:
         relations: Sequence[RelationSchema],
         position: LogPosition,
         next_seq: int,
+        proof: Proof,
     ) -> None:
         self._file = file
         self._cuts = Cuts(file.path)
@@ -44,6 +50,8 @@ class SqliteMonitor:
         self._identity = file.identity()
         self._connection = file.connect()
         self._intake = Intake(relations, position, next_seq)
+        self._proof = proof
+        self._known: dict[RelationName, Evidence] = {}
         self._reading: Iterator[Chunk] | None = None
         self._schema_version = -1
         self._data_version = -1
@@ -52,8 +60,8 @@ class SqliteMonitor:
 
     @property
     def proof(self) -> str:
-        """Nothing to be proved yet."""
-        return ""
+        """The last row delivered, with what was drawn for it."""
+        return str(self._proof)
 
     def poll(self, timeout: float) -> Chunk | None:
         """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
@@ -112,23 +120,43 @@ class SqliteMonitor:
         after = self._intake.position
         with self._cuts.locked() as notes:
             connection.execute("BEGIN")
+            self._proof.require(connection, self._file.source)
             last = log.last_row(connection)
-            ends = [*self._cuts.between(notes, after.log, after.row, last), last]
+            found = self._cuts.between(notes, after.log, after.row, last)
+            cuts = [row for row, nonce in found if log.nonce(connection, row) == (nonce,)]
         drifted = self._ask("schema_version") != self._schema_version
         if last == after.row and not drifted:
             connection.execute("COMMIT")
             return None
         if drifted:
-            self._note_drift()
-        return self._read(after.row, ends)
+            self._note_drift(after.row, last)
+        return self._read(after.row, [*cuts, last])
 
-    def _note_drift(self) -> None:
+    def _note_drift(self, after: int, last: int) -> None:
+        """Look at the relations; what was mended meanwhile is marked in the rows to be read."""
+        connection = self._connection
         self._schema_version = self._ask("schema_version")
-        logged = log.relations(self._connection)
+        logged, marks = log.relations(connection), log.marks(connection, after, last)
         for relation in self._relations:
-            found = logged.get(relation.name.path[0])
-            self._intake.bind(relation, found)
-            self._intake.lose(relation, lost_columns(self._connection, relation))
+            now = present(connection, relation.name)
+            notes = logged.get(relation.name.path[0])
+            lost: Losses = {}
+            if now is not None and notes is not None:
+                places = {column: place for column, (place, _) in now.columns.items()}
+                self._intake.bind(relation, notes.number, places)
+                before = self._known.get(relation.name, noted(connection, notes))
+                lost = {**self._moved(relation, before, now), **marks.get(notes.number, {})}
+                self._known[relation.name] = now
+            self._intake.lose(relation, unknown(relation, now), lost)
+
+    @staticmethod
+    def _moved(relation: RelationSchema, before: Evidence, now: Evidence) -> Losses:
+        """Columns that another one has the place of since the last look, or since set up."""
+        if before.made != now.made:
+            return {}  # mended meanwhile, and marked
+        known = {c.name for c in relation.columns}
+        lost = moved(relation.name, before, now)
+        return {column: lost[column] for column in lost if column in known}
 
     def _read(self, after: int, ends: Sequence[int]) -> Iterator[Chunk]:
         intake = self._intake
@@ -141,12 +169,23 @@ class SqliteMonitor:
         )
         intake.begin(ends)
         while batch := rows.fetchmany(_FETCH):
+            self._require_dense(after, batch)
+            after = batch[-1][0]
             intake.take(batch)
             if intake.bytes >= CHUNK_BYTES:
-                yield intake.chunk(time.time_ns() // 1000)
+                yield self._chunk()
         intake.end()
         if intake.news:
-            yield intake.chunk(time.time_ns() // 1000)
+            yield self._chunk()
+
+    def _require_dense(self, after: int, batch: Sequence[tuple[Any, ...]]) -> None:
+        """Only what was acknowledged is ever deleted, and never by others."""
+        if batch[-1][0] != after + len(batch):
+            raise diverged(self._file.source, f"rows of its log after row {after} were deleted")
+
+    def _chunk(self) -> Chunk:
+        self._proof = Proof.of(self._connection, self._intake.position)
+        return self._intake.chunk(time.time_ns() // 1000)
 
     def _end(self) -> None:
         self._reading = None
@@ -163,7 +202,7 @@ class SqliteMonitor:
         connection.execute(f"PRAGMA busy_timeout = {int(_PRUNE_WAIT * 1000)}")
         try:
             with self._file.errors():
-                log.prune(connection, durable.row)
+                prune(connection, durable.row, self._proof)
         except SourceUnavailable:
             return
         finally:

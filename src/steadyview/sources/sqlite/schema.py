@@ -30,7 +30,8 @@ class Table:
 
     `identity` names the columns (or the rowid) that tell its rows apart; `keys` are all constraints
     by which INSERT OR REPLACE may remove a row, the identity included; `defaults` the SQL of the
-    values that NULL may turn into.
+    values that NULL may turn into. `alias`: the column that is the rowid, a whole number in every
+    row; any other column may hold anything.
     """
 
     schema: RelationSchema
@@ -38,6 +39,7 @@ class Table:
     identity: tuple[str, ...]
     keys: tuple[UniqueKey, ...]
     defaults: Mapping[str, str]
+    alias: str | None = None
 
     @property
     def name(self) -> str:
@@ -107,7 +109,8 @@ def read_table(connection: sqlite3.Connection, source: str, name: str) -> Table:
     )
     own = [UniqueKey((rowid,), ("",))] if rowid else []
     defaults = {r[1]: r[4] for r in rows if r[3] and r[4] is not None}
-    return Table(schema, unsupported, identity, (*own, *unique), defaults)
+    alias = primary[0] if is_rowid else None
+    return Table(schema, unsupported, identity, (*own, *unique), defaults, alias)
 
 
 def _rowid(connection: sqlite3.Connection, name: str, columns: list[str]) -> str | None:

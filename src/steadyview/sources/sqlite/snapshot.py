@@ -23,7 +23,7 @@ from steadyview.sources.contract import Read, Span
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.connection import DatabaseFile, quoted
 from steadyview.sources.sqlite.cuts import Cuts
-from steadyview.sources.sqlite.drift import lost_columns
+from steadyview.sources.sqlite.evidence import present, table_of, unknown
 from steadyview.sources.sqlite.position import LogPosition
 from steadyview.sources.sqlite.types import NotKept, SqliteType, convert, first_bad, sqlite_type
 
@@ -58,17 +58,35 @@ class SqliteSnapshot:
     def tasks(self, read: Read, parallelism: int = 1) -> Sequence[AnswerTask]:
         """The read as one task."""
         with self._lock, self._file.errors():
-            lost = lost_columns(self._connection, read.relation)
-        columns = sorted(read.columns)
-        for number in columns if read.key is None else [*columns, read.key]:
+            lost = unknown(read.relation, present(self._connection, read.relation.name))
+        if None in lost:
+            raise _lost(read.relation, None, lost[None])
+        asked = {*read.columns, read.key, read.span.column if read.span else None}
+        for number in sorted(n for n in asked if n is not None):
             column = read.relation.columns[number]
             if column.name in lost:
                 raise _lost(read.relation, column, lost[column.name])
         return [AnswerTask(self, read)]
 
     def spans(self, relation: RelationSchema, rows: int) -> Sequence[Span]:
-        """Not cut yet."""
-        return []
+        """Spans of the rowid, where a column of the key is it."""
+        with self._lock, self._file.errors():
+            table = table_of(self._connection, relation.name)
+            if isinstance(table, str) or table.alias is None or relation.key != (table.alias,):
+                return []
+            bounds = [None, *self._every(rows, relation.name.path[0], table.alias), None]
+        number = relation.number(table.alias)
+        spans = [Span(number, low, high) for low, high in itertools.pairwise(bounds)]
+        return spans if len(spans) > 1 else []
+
+    def _every(self, rows: int, table: str, column: str) -> Iterator[int]:
+        """Every `rows`-th value of the column, without the least."""
+        name, low = quoted(column), -(1 << 63)
+        above = f"SELECT {name} FROM {quoted(table)} WHERE {name} >= ? ORDER BY {name}"
+        step = f"{above} LIMIT 1 OFFSET {int(rows)}"
+        while found := self._connection.execute(step, [low]).fetchone():
+            low = int(found[0])
+            yield low
 
     def close(self) -> None:
         """End the read transaction."""
@@ -92,20 +110,23 @@ class SqliteSnapshot:
         cuts = Cuts(self._file.path)
         with cuts.locked() as notes:
             self._connection.execute("BEGIN")
-            if not log.exists(self._connection):
+            if not log.is_current(self._connection):
                 raise SourceRefused(
                     f'source "{self._file.source}" is not set up',
                     hint="run: steadyview run",
                     source=self._file.source,
                 )
             position = LogPosition(log.identity(self._connection), log.last_row(self._connection))
-            cuts.note(notes, position.log, position.row)
+            (nonce,) = log.nonce(self._connection, position.row) or (None,)
+            cuts.note(notes, position.log, position.row, nonce)
         return position
 
     def _statement(self, read: Read, columns: Sequence[int]) -> str:
         relation = read.relation
         names = ", ".join(quoted(relation.columns[c].name) for c in columns)
         statement = f"SELECT {names} FROM {quoted(relation.name.path[0])}"
+        if read.span is not None:
+            return statement + _within(relation, read.span)
         if read.key is None:
             return statement
         keys = self._set_keys(relation.columns[read.key], read.values)
@@ -139,6 +160,16 @@ class AnswerTask:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """See `contract.ReadTask`."""
         return self.snapshot.rows(self.read)
+
+
+def _within(relation: RelationSchema, span: Span) -> str:
+    name = quoted(relation.columns[span.column].name)
+    terms = [
+        f"{name} {sign} {int(bound)}"
+        for sign, bound in ((">=", span.low), ("<", span.high))
+        if bound is not None
+    ]
+    return f" WHERE {' AND '.join(terms)}" if terms else ""
 
 
 def _batch(
@@ -175,5 +206,6 @@ def _bad_value(
     )
 
 
-def _lost(relation: RelationSchema, column: Column, message: str) -> ColumnLost:
-    return ColumnLost(message, relation=str(relation.name), column=column.name)
+def _lost(relation: RelationSchema, column: Column | None, message: str) -> ColumnLost:
+    name = None if column is None else column.name
+    return ColumnLost(message, relation=str(relation.name), column=name)

@@ -1,4 +1,4 @@
-"""The triggers that write every row image of a table into the log.
+"""The triggers that write every row image of a table into the log, and how they are known again.
 
 SQLite does not fire DELETE triggers for rows that REPLACE removes (unless the writer's connection
 has recursive_triggers on, which we cannot know). So:
@@ -10,18 +10,25 @@ has recursive_triggers on, which we cannot know). So:
 Invariant: a note equals its row's present content, or its row was removed by REPLACE in the
 statement under way. Notes of committed transactions mean nothing; they are dropped when they become
 many.
+
+SQLite rewrites the text of a trigger when a column is renamed, so the text says which column goes
+to which place of the log *now*. A *guard*, another trigger, is made after a table's five: whatever
+is dropped and created again comes after it in sqlite_master, and VACUUM keeps that order.
 Not promised: a REPLACE whose own BEFORE trigger inserts into the same table after more than
 `_MANY_NOTES` ignored inserts in one transaction; changes by connections with triggers switched off.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 
 from steadyview.sources.sqlite.connection import quoted
 from steadyview.sources.sqlite.schema import Table, UniqueKey
 
 LOG = "_steadyview_log"
+RELATIONS = "_steadyview_relations"
 _MANY_NOTES = 64
 _TIMES = ("BEFORE INSERT", "AFTER INSERT", "BEFORE UPDATE", "AFTER UPDATE", "AFTER DELETE")
 
@@ -29,6 +36,11 @@ _TIMES = ("BEFORE INSERT", "AFTER INSERT", "BEFORE UPDATE", "AFTER UPDATE", "AFT
 def trigger_names(number: int) -> list[str]:
     """The names of relation `number`'s triggers."""
     return [f"_steadyview_{number}_{time.lower().replace(' ', '_')}" for time in _TIMES]
+
+
+def guard_name(number: int) -> str:
+    """The name of relation `number`'s guard."""
+    return f"_steadyview_{number}_guard"
 
 
 def displaced_table(number: int) -> str:
@@ -42,6 +54,48 @@ def create_statements(number: int, table: Table, columns: Sequence[str | None]) 
     None is the place of a column that is no longer there.
     """
     return _Writer(number, table, columns).statements()
+
+
+def create_guard(number: int) -> str:
+    """The guard: a trigger that does nothing, younger than the five."""
+    return (
+        f"CREATE TRIGGER {guard_name(number)} BEFORE DELETE ON {RELATIONS}"
+        " WHEN 0 BEGIN SELECT 1; END"
+    )
+
+
+_NAME = r'"(?:[^"]|"")*"'
+_LOGGED = re.compile(
+    rf"INSERT INTO {LOG} \([a-z0-9, ]+\) VALUES \(\d+, -1, (?:random\(\), )?(.*)\); END", re.DOTALL
+)
+_VALUE = re.compile(rf"NULL|OLD\.({_NAME})")
+_FIELD = re.compile(rf"\b(NEW|OLD|t)\.({_NAME})")
+
+
+def logged_columns(delete_trigger: str) -> tuple[str | None, ...] | None:
+    """The columns that the text of an AFTER DELETE trigger writes to v0, v1, ...; None if unclear.
+
+    >>> logged_columns('... INSERT INTO _steadyview_log (relation, count, nonce, v0, v1)'
+    ...                ' VALUES (1, -1, random(), OLD."a", NULL); END')
+    ('a', None)
+    """
+    found = _LOGGED.search(delete_trigger)
+    if found is None:
+        return None
+    names = [value[1] for value in _VALUE.finditer(found[1])]
+    return tuple(None if n is None else n[1:-1].replace('""', '"') for n in names)
+
+
+def fingerprint(texts: Sequence[str], table: Table, columns: Sequence[str | None]) -> str:
+    """What stays of the triggers' texts, in order, when columns are renamed; `columns` by place.
+
+    If a column is the rowid, SQLite renames that too.
+    """
+    places = {quoted(c): str(i) for i, c in enumerate(columns) if c is not None}
+    if table.alias is not None:
+        places[quoted(table.identity[0])] = places.get(quoted(table.alias), "none")
+    plain = [_FIELD.sub(lambda m: f"{m[1]}.{places.get(m[2], m[2])}", text) for text in texts]
+    return hashlib.sha256("\0".join(plain).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class _Writer:
@@ -104,8 +158,8 @@ class _Writer:
 
     def _log_replaced(self, gone: str) -> list[str]:
         return [
-            f"INSERT INTO {LOG} (relation, count, {self.values}) "
-            f"SELECT {self.number}, -1, {self.values} FROM {self.notes} WHERE {gone}",
+            f"INSERT INTO {LOG} (relation, count, nonce, {self.values}) "
+            f"SELECT {self.number}, -1, random(), {self.values} FROM {self.notes} WHERE {gone}",
             f"DELETE FROM {self.notes} WHERE {gone}",
         ]
 
@@ -114,8 +168,8 @@ class _Writer:
 
     def _log(self, row: str, count: int) -> list[str]:
         return [
-            f"INSERT INTO {LOG} (relation, count, {self.values}) "
-            f"VALUES ({self.number}, {count}, {self._row(row)})"
+            f"INSERT INTO {LOG} (relation, count, nonce, {self.values}) "
+            f"VALUES ({self.number}, {count}, random(), {self._row(row)})"
         ]
 
     def _row(self, row: str) -> str:
