@@ -1,7 +1,7 @@
 """The known name that a misspelt one was probably meant to be: one way for all rooms.
 
 Claim: case never counts. A name that differs only in what stands before its last dot ("orders",
-"sale.orders") is nearer than any that is spelled another way.
+"sale.orders") is nearer than any that is spelled another way, and no prefix makes others near.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ def nearest(name: str, known: Iterable[str], far: float = _FAR) -> list[str]:
     >>> nearest("orders", ["sales.orders", "sale.orders", "crm.people"])
     ['sale.orders', 'sales.orders']
     """
-    likeness = {k: difflib.SequenceMatcher(None, name.lower(), k.lower()).ratio() for k in known}
-    same_end = {k: like for k, like in likeness.items() if _end(k) == _end(name)}
-    close = same_end or {k: like for k, like in likeness.items() if like >= far}
+    likeness = {k: _likeness(name.lower(), k.lower()) for k in known}
+    ends = {k: _likeness(_end(name), _end(k)) for k in likeness}
+    same_end = {k: like for k, like in likeness.items() if ends[k] == 1}
+    close = same_end or {k: like for k, like in likeness.items() if min(like, ends[k]) >= far}
     best = max(close.values(), default=0.0)
     return sorted((k for k in close if close[k] >= best - _AS_NEAR), key=lambda k: (-close[k], k))
 
@@ -49,6 +50,10 @@ def nearest_or_all(name: str, known: Iterable[str]) -> str | None:
     known = sorted(set(known))
     listed = f"choose one of: {', '.join(known)}" if known else None
     return did_you_mean(name, known) or listed
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()
 
 
 def _end(name: str) -> str:

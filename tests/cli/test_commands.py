@@ -71,6 +71,11 @@ def test_explain_of_an_unknown_view_is_a_definite_error(shop):
     assert '"nothing"' in refused(shop, "explain", "nothing")["message"]
 
 
+@pytest.mark.parametrize("command", ["explain", "history", "verify"])
+def test_a_misspelt_view_is_told_with_the_nearest(shop, command):
+    assert refused(shop, command, "revenu_by_region")["hint"] == 'did you mean "revenue_by_region"?'
+
+
 def test_status_shows_every_source_and_view(shop):
     text = succeed(shop, "status")
     for name in ("sales", "crm", "revenue_by_region", "order_details"):
@@ -176,7 +181,7 @@ def test_a_refused_view_is_told_with_code_and_place_and_stops_no_other(tmp_path)
     assert refused["hint"]
     assert (refused["line"], refused["path"]) == (1, str(file))
     assert "latest.sql:1:" in invoke(tmp_path / "shop", "check").stdout
-    succeed(tmp_path / "shop", "run", "--once")
+    assert invoke(tmp_path / "shop", "run", "--once").exit_code == 1
     assert revenue(tmp_path / "shop")
 
 

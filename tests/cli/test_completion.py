@@ -92,7 +92,7 @@ def test_the_project_may_lie_elsewhere(shop, tmp_path):
 
 def test_commands_are_completed(shop):
     assert completed(shop, "ver") == ["verify"]
-    assert completed(shop, "source", "") == ["list", "remove"]
+    assert completed(shop, "source", "li") == ["list"]
 
 
 @pytest.mark.parametrize("toml", [b"sources = 3", b"[sources", b"\xff"])

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from steadyview.catalog import Catalog
 from steadyview.errors import ViewRefused
 from steadyview.runtime.checks import checked
+from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.planning import Planned, Refused, plan_views
 from steadyview.runtime.project import ViewFile
+from steadyview.runtime.spark_types import SparkTypes
 from steadyview.views.reasons import NOT_CURED
 from tests.views.shop import HERE, OTHER_VIEWS, RELATIONS, UNSUPPORTED, define
 
 RECOMPUTED = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('steadyview.fallback' = 'recompute') AS "
 WORD = "have it recomputed"
+
+
+@pytest.fixture
+def types(spark: SparkSession, tmp_path: Path) -> Iterator[SparkTypes]:
+    catalog = Catalog.create(tmp_path, SystemClock())
+    yield SparkTypes(lambda: spark, catalog.typed)
+    catalog.close()
 
 
 def cases() -> list[str]:
@@ -31,33 +42,33 @@ def refusal_of(text: str) -> ViewRefused:
     return refused.value
 
 
-def planned(spark: SparkSession, text: str) -> Planned | Refused:
+def planned(types: SparkTypes, text: str) -> Planned | Refused:
     others = dict.fromkeys(OTHER_VIEWS, "SELECT id FROM sales.orders")
-    return plans_of(spark, {"v": text, **others})[0]
+    return plans_of(types, {"v": text, **others})[0]
 
 
-def plans_of(spark: SparkSession, texts: dict[str, str]) -> list[Planned | Refused]:
+def plans_of(types: SparkTypes, texts: dict[str, str]) -> list[Planned | Refused]:
     files = [ViewFile(name, Path(f"{name}.sql"), text) for name, text in texts.items()]
-    return plan_views(spark, files, RELATIONS, UNSUPPORTED)
+    return plan_views(types, files, RELATIONS, UNSUPPORTED)
 
 
-def test_every_view_that_is_told_so_can_be_recomputed(spark: SparkSession) -> None:
+def test_every_view_that_is_told_so_can_be_recomputed(types: SparkTypes) -> None:
     told = [case for case in cases() if WORD in (refusal_of(case).hint or "")]
     assert len(told) > 40
-    plans = [planned(spark, RECOMPUTED + case) for case in told]
+    plans = [planned(types, RECOMPUTED + case) for case in told]
     assert [str(p.refusal) for p in plans if isinstance(p, Refused)] == []
 
 
-def test_a_recomputed_view_is_not_told_to_be_recomputed(spark: SparkSession) -> None:
-    plans = [planned(spark, RECOMPUTED + case) for case in cases()]
+def test_a_recomputed_view_is_not_told_to_be_recomputed(types: SparkTypes) -> None:
+    plans = [planned(types, RECOMPUTED + case) for case in cases()]
     assert not [p for p in plans if p.refusal and WORD in (p.refusal.hint or "")]
 
 
 def test_what_recomputing_does_not_cure_stays_refused_with_its_own_reason(
-    spark: SparkSession,
+    types: SparkTypes,
 ) -> None:
     codes = {refusal_of(case).code: case for case in cases()}
-    plans = {code: planned(spark, RECOMPUTED + codes[code]) for code in NOT_CURED}
+    plans = {code: planned(types, RECOMPUTED + codes[code]) for code in NOT_CURED}
     assert {code: checked(p).verdict for code, p in plans.items()} == dict.fromkeys(
         NOT_CURED, "refused"
     )
@@ -65,32 +76,47 @@ def test_what_recomputing_does_not_cure_stays_refused_with_its_own_reason(
 
 
 def test_a_misspelt_column_of_a_recomputed_view_is_told_with_the_nearest(
-    spark: SparkSession,
+    types: SparkTypes,
 ) -> None:
-    found = checked(planned(spark, RECOMPUTED + "SELECT custmer_id FROM sales.orders"))
+    found = checked(planned(types, RECOMPUTED + "SELECT custmer_id FROM sales.orders"))
     assert (found.code, found.hint) == ("UNKNOWN_COLUMN", 'did you mean "customer_id"?')
 
 
-def test_spark_speaks_of_the_columns_as_the_user_wrote_them(spark: SparkSession) -> None:
-    found = checked(planned(spark, "SELECT o.placed + o.customer_id * 2 AS x FROM sales.orders o"))
+def test_spark_speaks_of_the_columns_as_the_user_wrote_them(types: SparkTypes) -> None:
+    found = checked(planned(types, "SELECT o.placed + o.customer_id * 2 AS x FROM sales.orders o"))
     assert (found.verdict, found.code) == ("refused", "TYPE_ERROR")
     assert "date_add(placed, (customer_id * 2))" in str(found.message)
     assert found.hint
 
 
-def test_a_text_spelled_like_a_column_is_warned_of(spark: SparkSession) -> None:
+def test_a_text_spelled_like_a_column_is_warned_of(types: SparkTypes) -> None:
     text = 'SELECT "id" AS a, \'note\' AS b, "x" AS c FROM sales.orders WHERE "Note" = note'
-    warnings = checked(planned(spark, text)).warnings
+    warnings = checked(planned(types, text)).warnings
     assert [w.partition(" is a text")[0] for w in warnings] == [
         'line 1, column 8: "id"',
         'line 1, column 65: "Note"',
     ]
-    assert checked(planned(spark, RECOMPUTED + 'SELECT MAX("id") AS m FROM sales.orders')).warnings
+    assert checked(planned(types, RECOMPUTED + 'SELECT MAX("id") AS m FROM sales.orders')).warnings
 
 
-def test_a_view_is_known_by_the_name_in_its_file(spark: SparkSession) -> None:
+def test_a_view_is_known_by_the_name_in_its_file(types: SparkTypes) -> None:
     named = "CREATE MATERIALIZED VIEW totals AS SELECT MAX(id) AS m FROM sales.orders"
-    first, second = plans_of(spark, {"v": named, "w": "SELECT m FROM totals"})
+    first, second = plans_of(types, {"v": named, "w": "SELECT m FROM totals"})
     assert first.name == "totals"
     assert second.refusal is not None
     assert second.refusal.code == "VIEW_ON_VIEW"
+
+
+@pytest.mark.parametrize(
+    ("code", "select"),
+    [
+        ("UNSUPPORTED_TYPE", "SELECT split(MAX(note), ' ') AS words FROM sales.orders"),
+        ("DUPLICATE_NAME", "SELECT o.id, c.ID FROM sales.orders o LEFT JOIN crm.customers c"),
+    ],
+)
+def test_columns_that_cannot_be_stored_are_refused_in_recomputed_views_too(
+    types: SparkTypes, code: str, select: str
+) -> None:
+    found = checked(planned(types, RECOMPUTED + select))
+    assert (found.verdict, found.code) == ("refused", code)
+    assert found.hint

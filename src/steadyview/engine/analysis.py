@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pyspark.errors import PySparkException
@@ -46,8 +47,9 @@ def _grouped(spark: SparkSession, definition: Definition, grouping: Grouping) ->
 def output_types(
     spark: SparkSession, view: str, sql: str, empty: Mapping[str, Sequence[tuple[str, str]]]
 ) -> tuple[tuple[str, str], ...]:
-    """Names and types of a query's columns over empty relations; ViewRefused with TYPE_ERROR.
+    """Names and types of a query's columns over empty relations.
 
+    ViewRefused if Spark rejects the query, or where its columns cannot be stored.
     `empty`: the names by which the query reads them, each with its columns and their types.
     """
     for name, columns in empty.items():
@@ -66,7 +68,12 @@ def output_types(
     finally:
         for name in empty:
             spark.catalog.dropTempView(name)
-    return tuple((f.name, type_name(f.dataType)) for f in fields)
+    names = [f.name for f in fields]
+    twice = next((n for n, c in Counter(map(str.lower, names)).items() if c > 1), None)
+    if twice is not None:
+        fact = f'view "{view}" has two columns called "{twice}"'
+        raise ViewRefused("DUPLICATE_NAME", fact, hint=BY_CODE["DUPLICATE_NAME"].hint)
+    return _stored(view, names, [type_name(f.dataType) for f in fields])
 
 
 def _aggregates(
@@ -155,11 +162,16 @@ def _outputs(
     definition: Definition, types: list[str], names: list[str] | None = None
 ) -> tuple[tuple[str, str], ...]:
     names = [o.name for o in definition.outputs] if names is None else names
+    return _stored(definition.name, names, types)
+
+
+def _stored(view: str, names: list[str], types: list[str]) -> tuple[tuple[str, str], ...]:
+    """The columns, all of types that a table of the warehouse can have."""
     for name, type_ in zip(names, types, strict=True):
         if not _storable(type_):
             raise ViewRefused(
                 "UNSUPPORTED_TYPE",
-                f'view "{definition.name}" has a column "{name}" of type {type_}',
+                f'view "{view}" has a column "{name}" of type {type_}',
                 hint="cast it to a type of docs/types.md, such as STRING: to_json(x)",
             )
     return tuple(zip(names, types, strict=True))

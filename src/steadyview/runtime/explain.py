@@ -63,8 +63,6 @@ def _incremental(plan: Planned) -> dict[str, Any]:
     }
 
 
-
-
 def _recomputed(plan: Planned) -> dict[str, Any]:
     refusal = plan.refusal
     return {

@@ -48,6 +48,7 @@ _EXAMPLES = {
     "url": '"${SALES_URL}", with SALES_URL=postgresql://user@host/database in the environment',
     "path": '"crm.db"',
     "tables": '["orders", "order_lines"]',
+    "audit": '"daily"',
 }
 _DURATION = re.compile(r"(\d+)\s*(minute|hour|day|week)s?")
 
@@ -307,7 +308,8 @@ def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -
     _check_tables(settings.get("tables"), title, file)
     if settings.setdefault("audit", AUDITS[0]) not in AUDITS:
         raise ConfigError(
-            f'"audit" in [{title}] of {file} must be "daily" or "off", not "{settings["audit"]}"'
+            f'"audit" in [{title}] of {file} must be "daily" or "off", not "{settings["audit"]}"',
+            hint=did_you_mean(str(settings["audit"]), AUDITS) or _example("audit"),
         )
     if "path" in settings:
         settings["path"] = str(file.parent / Path(settings["path"]).expanduser())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import ConfigError
+from steadyview.nearest import nearest_or_all
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.schemas import record_relations
 from steadyview.sources.contract import Source
@@ -33,8 +34,11 @@ def rebuild(catalog: Catalog, name: str) -> None:
     """Have a view built anew beside what it shows; one that has no state is built again."""
     row = next((r for r in catalog.views.all() if r.name.lower() == name.lower()), None)
     if row is None:
-        known = ", ".join(r.name for r in catalog.views.all()) or "none"
-        raise ConfigError(f'there is no view "{name}" in the warehouse', detail=f"views: {known}")
+        raise ConfigError(
+            f'there is no view "{name}" in the warehouse',
+            hint=nearest_or_all(name, [r.name for r in catalog.views.all()])
+            or "steadyview run builds the project's views",
+        )
     if row.state == "refused":
         raise ConfigError(
             f'view "{row.name}" is refused: building it anew cannot help',

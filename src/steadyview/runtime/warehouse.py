@@ -380,7 +380,10 @@ class Warehouse:
     def _known_source(self, name: str) -> None:
         known = {*self.project.sources, *(s.name for s in self._catalog.sources.states())}
         if name not in known:
-            raise ConfigError(f'there is no source "{name}"', hint=nearest_or_all(name, known))
+            raise ConfigError(
+                f'there is no source "{name}"',
+                hint=nearest_or_all(name, known) or "describe one in steadyview.toml",
+            )
 
     # --- reading -----------------------------------------------------------------------------
 

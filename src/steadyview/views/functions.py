@@ -126,7 +126,14 @@ SCALAR = _names("""
     when width_bucket xxhash64 year zeroifnull zip_with
 """)
 
+_LISTS = _names("array_agg collect_list collect_set histogram_numeric approx_top_k")
+_NO_LISTS = (
+    "select the argument and the columns of GROUP BY as they are, and make the list when you read"
+    " the view: a view's columns cannot be lists"
+)
+
 INSTEAD = {
+    **dict.fromkeys(_LISTS, _NO_LISTS),
     "count_if": "write COUNT(CASE WHEN condition THEN 1 END)",
     "try_sum": "write SUM",
     "try_avg": "write AVG",

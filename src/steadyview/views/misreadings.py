@@ -51,7 +51,7 @@ def misspelt_word(
 def misreading(source: SourceText, at: int) -> str | None:
     """What was probably meant where the text cannot be read at token `at`."""
     quoted = quoted_name(source, at)
-    return quoted or misspelt_word(source, at - 1) or misspelt_word(source, at)
+    return quoted or misspelt_word(source, at) or misspelt_word(source, at - 1)
 
 
 def unreadable(source: SourceText, at: int) -> str:

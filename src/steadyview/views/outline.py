@@ -146,6 +146,9 @@ class _Reader:
         if self._word() in TRAILING:
             inner = self._depth > 0
             raise refuse_trailing(self._source, self._at, self._stop, inner=inner)
+        if misspelt_word(self._source, self._at - 1):
+            # it was taken for the alias of what stands before it
+            self._at -= 1
         way = misreading(self._source, self._at)
         if self._word() == "ON":
             way = "write every ON right behind the JOIN that it belongs to"

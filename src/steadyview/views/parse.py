@@ -94,9 +94,12 @@ class _Reader:
         name, properties = self._source.view, {}
         if self._source.word(0) == "CREATE":
             name = self._created_name()
-            properties = self._clauses()
         if _NAME.fullmatch(name) is None:
-            raise self._refused("VIEW_NAME", f'cannot have the name "{name}"')
+            at = max(self._at - 1, 0)
+            fact = f'cannot have the name "{name}"'
+            raise self._source.refuse_at("VIEW_NAME", at, fact)
+        if self._at:
+            properties = self._clauses()
         if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
             way = misspelt_word(self._source, self._at, ("SELECT", "CREATE", "WITH"))
             fact = "holds no SELECT here"

@@ -343,7 +343,6 @@ REASONS: tuple[Reason, ...] = (
         "TIME_WINDOW",
         "window(), session_window() and window_time() are not maintained",
         "group by date_trunc('hour', time) or the like instead",
-        recompute=True,
     ),
     # values
     Reason(

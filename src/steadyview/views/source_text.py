@@ -79,9 +79,8 @@ class SourceText:
             found = _SPARK.tokenize(self.text)
         except TokenError:
             offset = self._unended()
-            raise self.refusal(
-                "SYNTAX_ERROR", offset, "has a text or comment without end"
-            ) from None
+            fact, way = "has a text or comment without end", "end it by the same quote, or by */"
+            raise self.refusal("SYNTAX_ERROR", offset, fact, instead=way) from None
         tokens: list[Token] = []
         stop = 0
         for token in found:
@@ -109,7 +108,8 @@ class SourceText:
         return pairs
 
     def _unpaired(self, token: Token) -> ViewRefused:
-        return self.refusal("SYNTAX_ERROR", token.start, f'has an unpaired "{token.raw}"')
+        fact, way = f'has an unpaired "{token.raw}"', "write its partner, or take it out"
+        return self.refusal("SYNTAX_ERROR", token.start, fact, instead=way)
 
     def word(self, index: int) -> str:
         """The word of token `index`, empty for names in quotes, literals, and beyond the ends."""

@@ -1,6 +1,6 @@
 SELECT /*!*/* EXCEPT (note) FROM sales.orders
 ----
-SELECT transform(array(1, 2), /*!*/t0 -> t0 + id) AS a FROM sales.orders
+SELECT size(transform(array(1, 2), /*!*/t0 -> t0 + id)) AS a FROM sales.orders
 ----
 SELECT id FROM sales.orders /*!*/|> WHERE id > 1
 ----

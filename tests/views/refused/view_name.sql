@@ -1,3 +1,3 @@
 CREATE MATERIALIZED VIEW /*!*/a.b AS SELECT id FROM sales.orders
 ----
-CREATE MATERIALIZED VIEW `a/b` AS SELECT id FROM sales.orders
+CREATE MATERIALIZED VIEW /*!*/`a/b` AS SELECT id FROM sales.orders

@@ -119,7 +119,9 @@ class Address:
             fact = f'source "{self.source}" does not answer'
         else:
             kind, fact = SourceRefused, f'source "{self.source}" refused a statement'
-        return kind(fact, detail=text, source=self.source)
+        hint = f"see that the server runs, and that the url of [sources.{self.source}] is right"
+        away = kind is SourceUnavailable
+        return kind(fact, detail=text, hint=hint if away else None, source=self.source)
 
     def connect(self, *, replication: bool = False) -> psycopg.Connection:
         """A new autocommit session with the pinned settings."""

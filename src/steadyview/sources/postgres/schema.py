@@ -14,6 +14,7 @@ from psycopg import sql
 
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.errors import SourceRefused, SteadyviewError
+from steadyview.nearest import did_you_mean
 from steadyview.sources.postgres.types import PgType, pg_type
 from steadyview.sources.spelling import parts
 
@@ -28,6 +29,11 @@ SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.r
        EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN unnest(%s::text[], %s::text[]) AS w(s, t) ON n.nspname = w.s AND c.relname = w.t"""
+
+_SPELLINGS = """
+SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema') LIMIT 1000"""
 
 _RIGHTS = """
 SELECT n.nspname, c.relname, has_schema_privilege(n.oid, 'USAGE'),
@@ -104,7 +110,9 @@ def read_tables(
     """The tables at `paths`, in that order; SourceRefused if one cannot be watched at all."""
     found = {t.path: t for t in existing(connection, paths)}
     for path in paths:
-        _refuse_unwatchable(source, path, found.get(path))
+        if path not in found:
+            raise _no_table(connection, source, path)
+        _refuse_unwatchable(source, path, found[path])
     oids = [found[p].oid for p in paths]
     columns = _by_oid(connection.execute(_COLUMNS, [oids]).fetchall())
     indexes = _by_oid(connection.execute(_INDEXES, [oids]).fetchall())
@@ -156,13 +164,19 @@ def _by_oid(rows: Iterable[Sequence[object]]) -> dict[int, list[tuple[object, ..
     return grouped
 
 
-def _refuse_unwatchable(source: str, path: tuple[str, str], found: _Found | None) -> None:
+def _no_table(
+    connection: psycopg.Connection, source: str, path: tuple[str, str]
+) -> SourceRefused:
     name = ".".join(path)
-    if found is None:
-        raise SourceRefused(
-            f'table "{name}" does not exist at source "{source}"',
-            hint='check the spelling; a name with upper case needs quotes: public."Orders"',
-        )
+    near = did_you_mean(name, [str(row[0]) for row in connection.execute(_SPELLINGS).fetchall()])
+    return SourceRefused(
+        f'table "{name}" does not exist at source "{source}"',
+        hint=near or 'check the spelling; a name with upper case needs quotes: public."Orders"',
+    )
+
+
+def _refuse_unwatchable(source: str, path: tuple[str, str], found: _Found) -> None:
+    name = ".".join(path)
     reason = _KINDS.get(found.kind) or (None if found.kind == "r" else "not a table")
     if not reason and found.persistence != "p":
         reason = "not a permanent table: its changes are not in the write-ahead log"

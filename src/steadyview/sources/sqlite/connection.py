@@ -39,7 +39,8 @@ class DatabaseFile:
         is found and named, instead of failing the whole read.
         """
         if not self.path.is_file():
-            raise SourceRefused(self._missing(), source=self.source)
+            hint = f"put the file there, or correct path of [sources.{self.source}]"
+            raise SourceRefused(self._missing(), hint=hint, source=self.source)
         with self.errors():
             connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode=rw",
@@ -86,6 +87,13 @@ class DatabaseFile:
     def _translated(self, error: sqlite3.Error) -> SteadyviewError:
         code = getattr(error, "sqlite_errorcode", None)
         kind: type[SteadyviewError] = SourceRefused
+        if code is not None and code & 0xFF == sqlite3.SQLITE_NOTADB:
+            return SourceRefused(
+                f'file of source "{self.source}" is not a SQLite database: "{self.path}"',
+                detail=str(error),
+                hint=f"correct path of [sources.{self.source}]",
+                source=self.source,
+            )
         fact = f'source "{self.source}" refused a statement'
         if code is not None and code & 0xFF in _TRANSIENT:
             kind, fact = SourceUnavailable, f'source "{self.source}" does not answer'

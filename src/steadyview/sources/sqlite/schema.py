@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.errors import SourceRefused
+from steadyview.nearest import did_you_mean
 from steadyview.sources.spelling import parts
 from steadyview.sources.sqlite.connection import quoted
 from steadyview.sources.sqlite.types import SqliteType, sqlite_type
@@ -59,10 +60,19 @@ def find_table(connection: sqlite3.Connection, source: str, spelling: str) -> st
         [names[0].text],
     ).fetchone()
     if row is None:
-        raise SourceRefused(f'table "{spelling}" does not exist at source "{source}"')
+        raise _no_table(connection, source, spelling)
     if row[1] == "view" or str(row[2]).upper().startswith("CREATE VIRTUAL"):
         raise SourceRefused(f'"{row[0]}" at source "{source}" is a {row[1]} that cannot be watched')
     return str(row[0])
+
+
+def _no_table(connection: sqlite3.Connection, source: str, spelling: str) -> SourceRefused:
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    near = did_you_mean(spelling, [str(name) for (name,) in found])
+    return SourceRefused(
+        f'table "{spelling}" does not exist at source "{source}"',
+        hint=near or f"correct tables of [sources.{source}]",
+    )
 
 
 def read_table(connection: sqlite3.Connection, source: str, name: str) -> Table:
