@@ -197,3 +197,15 @@ def test_durations(text, duration):
 def test_a_retention_that_is_no_duration_is_refused(folder, text):
     toml = SHOP.replace('warehouse = "wh"', f'retention = "{text}"')
     assert f'"{text}"' in refusal(folder, toml).message
+
+
+@pytest.mark.parametrize(("line", "shared"), [("", False), ("shared = true", True)])
+def test_a_warehouse_is_shared_where_the_project_says_so(folder, line, shared):
+    (folder / "steadyview.toml").write_text(SHOP.replace('name = "shop"', f'name = "shop"\n{line}'))
+    assert load_project(folder, ENVIRONMENT).shared is shared
+
+
+def test_shared_is_true_or_false(folder):
+    (folder / "steadyview.toml").write_text(SHOP.replace('"shop"', '"shop"\nshared = "yes"'))
+    with pytest.raises(ConfigError, match='"shared" in .project.'):
+        load_project(folder, ENVIRONMENT)

@@ -77,6 +77,13 @@ def narrow_umask(*, shared: bool) -> Iterator[None]:
         os.umask(before)
 
 
+def current_umask() -> int:
+    """The umask of this process (there is no way to ask without setting it)."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
+
+
 def _mode(parent: Path, *, folder: bool) -> int:
     shared = parent.stat().st_mode & stat.S_IWGRP
     mode = _SHARED if shared else _PRIVATE

@@ -107,6 +107,23 @@ def test_query_of_no_rows_is_an_empty_array(shop):
     assert json.loads(succeed(shop, "query", sql, "--json")) == []
 
 
+def test_rows_beyond_the_limit_are_not_printed_and_that_is_said(shop):
+    result = invoke(shop, "query", REVENUE, "--json", "--max-rows", "1", "--timeout", "5m")
+    assert result.exit_code == 0
+    assert len(json.loads(result.stdout)) == 1
+    assert "only the first 1 rows" in result.stderr
+
+
+def test_a_warning_is_on_stderr_and_the_rows_on_stdout(shop):
+    result = invoke(shop, "query", 'SELECT "region" AS r FROM revenue_by_region LIMIT 1', "--json")
+    assert json.loads(result.stdout) == [{"r": "region"}]
+    assert "warning: \"region\" is the text 'region' here" in result.stderr
+
+
+def test_a_statement_that_is_no_query_is_refused(shop):
+    assert refused(shop, "query", "SET spark.app.name = x")["kind"] == "QueryRefused"
+
+
 def test_two_columns_of_one_name_are_refused_as_json(shop):
     sql = "SELECT region AS a, region AS a FROM revenue_by_region"
     assert "same name" in refused(shop, "query", sql)["message"]

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from steadyview.cli.app import app
-from steadyview.cli.options import parse_at
+from steadyview.cli.options import parse_at, parse_time
 
 runner = CliRunner()
 COMMANDS = (
@@ -52,6 +52,19 @@ def test_a_moment_is_a_cn_or_a_time_and_a_time_without_zone_is_utc():
 def test_anything_else_is_no_moment(text):
     with pytest.raises(typer.BadParameter):
         parse_at(text)
+
+
+def test_a_length_of_time_has_a_unit():
+    assert parse_time(None) is None
+    assert parse_time("30s") == parse_time("30 seconds") == timedelta(seconds=30)
+    assert parse_time("1.5m") == timedelta(seconds=90)
+    assert parse_time("2 Hours") == timedelta(hours=2)
+
+
+@pytest.mark.parametrize("text", ["30", "0s", "-1s", "1 month", "", "s", "1e3s"])
+def test_anything_else_is_no_length_of_time(text):
+    with pytest.raises(typer.BadParameter):
+        parse_time(text)
 
 
 HEAVY = ("pyspark", "pyarrow", "deltalake", "numpy", "pandas", "sqlglot", "psycopg")

@@ -12,7 +12,11 @@ from steadyview.errors import ConfigError
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("spark.sql.session.timeZone", "Europe/Rome"), ("spark.sql.ansi.enabled", "false")],
+    [
+        ("spark.sql.session.timeZone", "Europe/Rome"),
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.variable.substitute", "true"),
+    ],
 )
 def test_a_setting_that_decides_what_rows_are_is_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=key) as refused:

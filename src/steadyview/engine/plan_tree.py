@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 
 _compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_functions: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,6 @@ class Node:
         """
         return self.kind.rpartition(".")[2]
 
-    @property
-    def is_plan(self) -> bool:
-        """Whether it is a relation or a command, as far as its package tells."""
-        return ".plans.logical." in self.kind or ".execution." in self.kind
-
 
 def parse(spark: SparkSession, sql: str) -> Any:
     """Spark's unresolved plan of the text; nothing is looked up, opened or run."""
@@ -57,9 +53,11 @@ def tree(spark: SparkSession, plan: Any) -> Any:
 
 
 def functions(spark: SparkSession) -> dict[str, str]:
-    """The functions that the session knows, and the class each one becomes in a plan."""
-    found: dict[str, str] = json.loads(_helper(spark).functions(spark._jsparkSession))
-    return found
+    """The functions that Spark knows, and the class each one becomes in a plan."""
+    gateway: Any = spark.sparkContext._gateway
+    if gateway not in _functions:
+        _functions[gateway] = json.loads(_helper(spark).functions(spark._jsparkSession))
+    return _functions[gateway]
 
 
 def frame_of(spark: SparkSession, plan: Any) -> DataFrame:

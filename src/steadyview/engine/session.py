@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from steadyview.delta.modes import current_umask
 from steadyview.errors import ConfigError
 
 _WORK = {
@@ -118,6 +119,8 @@ def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSess
         "spark.app.name": f"steadyview {name}",
         "spark.sql.warehouse.dir": (warehouse / "spark-warehouse").as_uri(),
         "spark.driver.extraJavaOptions": options,
+        # Hadoop's writers set modes themselves, whatever the umask of the process is
+        "spark.hadoop.fs.permissions.umask-mode": f"{current_umask():03o}",
         **settings,
     }
     if local:
