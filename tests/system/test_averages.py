@@ -11,23 +11,33 @@ from steadyview.engine.frames import Frames
 from steadyview.query.verify import difference
 from tests.system.databases import SqliteFile, write_project
 
-VIEW = "SELECT kind, AVG(at) AS mean FROM s.events GROUP BY kind"
+VIEWS = {
+    "means": "SELECT kind, AVG(at) AS mean FROM s.events GROUP BY kind",
+    "cancelling": "SELECT e.kind % 2 AS odd, ROUND(mean(( e.at - 1700000000000000 ) * CASE WHEN "
+    "at % 2 = 0 THEN 4000000000 ELSE -4000000000 END), 7) + AVG(CAST(1.5 AS DECIMAL(4,2))) AS mean "
+    "FROM s.events e GROUP BY ALL",
+    "unused": "WITH q AS (SELECT kind, at, at + 1 AS later FROM s.events) SELECT kind FROM q",
+}
 
 
-def test_an_average_beyond_what_a_double_adds_exactly_verifies(
+def test_averages_beyond_what_doubles_add_exactly_and_unused_columns_verify(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     database = SqliteFile(tmp_path / "s.db")
     database.create("events", "kind INTEGER, at INTEGER")
     insert = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
         INSERT INTO events SELECT i % 7, 1700000000000000 + i * 7919 * 104729 % 999983 FROM n"""
-    folder = write_project(tmp_path / "project", {"s": database}, {"means": VIEW})
+    folder = write_project(tmp_path / "project", {"s": database}, VIEWS)
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
         database.writer().execute(insert)
         wh.run_once()
-        (verdict,) = wh.verify()
-        assert verdict.equal
+        verdicts = wh.verify()
+        assert [(v.view, v.equal, v.error) for v in verdicts] == [
+            ("cancelling", True, None),
+            ("means", True, None),
+            ("unused", True, None),
+        ]
     database.close()
 
 

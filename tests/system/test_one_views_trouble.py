@@ -168,7 +168,7 @@ def _tamper(wh: Warehouse, view: str, change: dict[str, list[Any]], cn: int) -> 
     store, row = stored(wh, view), wh._catalog.views.get(view)
     assert row.base_cn is not None
     assert row.base_version is not None
-    added = store.append_rows(pa.table({**change, "_cn": [cn]}), cn)
+    added = store.append_rows(pa.table({**change, "_cn": [cn]}), cn, lambda _: None)
     published = Published(view, cn, added.version, row.base_cn, row.base_version)
     wh._catalog.views.publish([published])
 

@@ -5,7 +5,7 @@ import pytest
 
 from steadyview.errors import ViewRefused
 from steadyview.views.rewrite import tables_of, with_tables
-from tests.views.shop import CUSTOMERS, ORDERS, RELATIONS, view
+from tests.views.shop import CUSTOMERS, ORDERS, RELATIONS, define, view
 
 NAMES = {r.name: f"`{r.name.path[-1][0]}{i}`" for i, r in enumerate(RELATIONS)}
 """orders `o0`, order_lines `o1`, customers `c2`, ..., audit.public.orders `o8`."""
@@ -126,3 +126,14 @@ def test_an_unknown_table_is_refused(name: str) -> None:
     with pytest.raises(ViewRefused) as refused:
         rewritten(f"SELECT * FROM crm.customers c LEFT JOIN {name} n ON true")
     assert (refused.value.code, refused.value.column) == ("UNKNOWN_TABLE", 41)
+
+
+def test_an_average_of_whole_numbers_is_an_exact_sum_and_a_count() -> None:
+    text = "SELECT AVG( sales.orders.id + 1 ) * 2 AS x, mean(id) AS y FROM sales.orders"
+    grouping = define(text).grouping
+    assert grouping is not None
+    assert [a.number for a in grouping.averages] == [0, 1]
+    assert with_tables(view(text), NAMES, RELATIONS, grouping.averages[:1]) == (
+        "SELECT (CAST(SUM(CAST(`orders`.id + 1 AS DECIMAL(38,0))) AS DOUBLE)"
+        " / NULLIF(COUNT(`orders`.id + 1), 0)) * 2 AS x, mean(id) AS y FROM `o0` AS `orders`"
+    )

@@ -43,6 +43,8 @@ _UNREADABLE = re.compile(
 _FILE = re.compile(r"file:(?://)?(/[^\n]*?\.parquet)")
 _BEHIND = re.compile(r"; line \d|;\n'|\n\n|\n== (?:SQL|DataFrame)")
 """Where Spark goes on with plans and statements of ours."""
+_NO_WAY = re.compile(r' If necessary set "spark\.sql\.ansi\.enabled" to "false" to [^.]*\.')
+"""Spark's advice that is none here: views are computed with ANSI arithmetic, whatever is set."""
 _PARTS = ("message", "detail", "hint", "source", "relation", "column")
 _DATA_STATE = re.compile(r"(?:22|23|54|P0)\w{3}")
 """SQLSTATE: a value that an expression cannot take (22), a key twice in a map (23), a value too big
@@ -164,7 +166,7 @@ def reason(error: Exception) -> str:
     if ours := carried(error):
         return str(ours)
     told = [message for _, message in _conditions(error) if message]
-    message = told[-1] if told else str(error)
+    message = _NO_WAY.sub("", told[-1] if told else str(error))
     return _BEHIND.split(message.strip(), maxsplit=1)[0].strip()[:600]
 
 

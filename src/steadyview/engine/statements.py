@@ -157,15 +157,22 @@ def sound(columns: Sequence[str], refusal: str) -> str:
     return f"IF({' OR '.join(wrong)}, CAST({refusal} AS BIGINT), _count)"
 
 
-def visible_struct(definition: Definition, types: Types, states: str, refusal: str) -> str:
-    """State rows with the visible row as one struct `_row`, NULL where the group has no rows."""
+def visible_struct(
+    definition: Definition, types: Types, states: str, refusal: str | None
+) -> str:
+    """State rows with the visible row as one struct `_row`, NULL where the group has no rows.
+
+    `refusal`: raises the error for a state that no rows give; None: it is shown as far as it can.
+    """
     assert definition.grouping is not None
     outputs = zip(definition.outputs, types.outputs, strict=True)
     columns = ", ".join(f"CAST({o.sql} AS {t})" for o, (_, t) in outputs)
     helpers = "".join(f", {h}" for h in _visible_helpers(types))
-    least = 1 if definition.grouping.keys else 0
-    state = [n for n, _ in summary_columns(definition, types)]
-    there = f"{sound(state, refusal)} >= {least}"
+    there = "_count > 0" if definition.grouping.keys else "TRUE"
+    if refusal is not None:
+        least = 1 if definition.grouping.keys else 0
+        state = [n for n, _ in summary_columns(definition, types)]
+        there = f"{sound(state, refusal)} >= {least}"
     return (
         f"SELECT *, CASE WHEN {there} THEN STRUCT({columns}) END AS _row "
         f"FROM (SELECT *{helpers} FROM {states})"

@@ -109,7 +109,7 @@ class Storage:
     """Where the handles of one view are stored: a folder, and temporary views over its files."""
 
     def __init__(self, frames: Frames, folder: Path) -> None:
-        self._frames = frames
+        self.frames = frames
         self._folder = folder
         self._numbers = count(1)
         self._garbage: deque[tuple[tuple[str, ...], list[str]]] = deque()
@@ -138,7 +138,7 @@ class Storage:
         def text() -> str:
             if stored.view is None:
                 ddl = form.ddl if stored.counted else form.ddl.rsplit(f", {COUNT} ", 1)[0]
-                stored.view = self._frames.parquet("bag", list(stored.paths), ddl)
+                stored.view = self.frames.parquet("bag", list(stored.paths), ddl)
                 names.append(stored.view)
             listed = form.listed
             if not stored.counted:
@@ -152,7 +152,7 @@ class Storage:
         """Carry it out now, equal rows summed; afterwards it is stored."""
         small = handle.weight <= ARROW_LIMIT
         with spark_told(self._folder):
-            frame = self._frames.spark.sql(handle.form.net(handle.text()))
+            frame = self.frames.spark.sql(handle.form.net(handle.text()))
             if small:
                 table = frame.toArrow()
                 found = self.leaf(handle.form, table, sign_of(table))
@@ -171,7 +171,7 @@ class Storage:
         while self._garbage:
             paths, names = self._garbage.popleft()
             for name in names:
-                self._frames.drop_one(name)
+                self.frames.drop_one(name)
             for path in paths:
                 Path(path).unlink(missing_ok=True)
 

@@ -23,11 +23,10 @@ from pyspark.sql import DataFrame
 from steadyview.catalog import Base
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.crash_points import crash_point
-from steadyview.delta import AddedFile
 from steadyview.engine.failures import SparkError, is_data_error, reason
 from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Sum, Window
-from steadyview.engine.statements import delta_sql, fragile, state_sql
+from steadyview.engine.statements import delta_sql, state_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
 from steadyview.errors import StorageDamaged
 from steadyview.maintenance import BatchedSweep, EdgeLookup, FirstState, Record
@@ -40,10 +39,8 @@ from steadyview.runtime.trouble import Trouble, trouble
 from steadyview.update_log import UpdateLog
 from steadyview.views.join_tree import Edge
 from steadyview.warehouse.apply import Applier
-from steadyview.warehouse.bounds import surely_shown
-from steadyview.warehouse.history import visible_steps
-from steadyview.warehouse.states import States
-from steadyview.warehouse.view_store import ViewStore, ddl
+from steadyview.warehouse.history import check_added, check_shown
+from steadyview.warehouse.view_store import ViewStore
 
 _T = TypeVar("_T")
 SMALL = 20_000
@@ -354,7 +351,7 @@ class Batch:
     def _appended(self, work: Work, change: Sum, upto: int) -> Done:
         assert work.after is not None
         files = 1 if self._rows_of(work, upto) <= SMALL else None
-        check = partial(self._check, work)
+        check = partial(check_added, self._frames, work.store, work.after)
         added = work.store.append(self._change(work, change), work.after, upto, check, files)
         return Done(work, upto, added.version, changes=added.rows)
 
@@ -363,16 +360,6 @@ class Batch:
         logs = [self._logs[r.name] for r in work.plan.relations]
         assert work.after is not None
         return sum(log.rows_within(work.after, upto) for log in logs)
-
-    def _check(self, work: Work, added: Sequence[AddedFile]) -> None:
-        """See whether the view can be shown at each cn, where that is not sure."""
-        assert work.after is not None
-        if not added or not (
-            fragile(work.plan.definition) or not surely_shown(work.store, work.after, added)
-        ):
-            return
-        paths = [str(work.store.delta.path / f.path) for f in added]
-        self._show(work, self._frames.parquet("added", paths, ddl(work.store.shape.delta)))
 
     # --- a view that fails -------------------------------------------------------------------
 
@@ -399,24 +386,17 @@ class Batch:
         algebra = self._algebra(share.work, upto).careful()
         return _replayed(self._sweep(share.work, algebra), share.answers)
 
-    def _show(self, work: Work, delta: str) -> None:
-        """Compute the visible rows at each cn of a delta (a FROM item), to see whether they can."""
-        assert work.after is not None
-        states, store = States(self._frames.spark, work.store), work.store
-        before = states.states_sql(store.newest_base(), work.after, store.delta.version())
-        steps = visible_steps(self._frames, store, delta, before)
-        shown = self._frames.spark.sql(f"SELECT _row FROM ({steps}) WHERE _cn > 0")
-        shown.write.format("noop").mode("overwrite").save()
-
     def _fails(self, work: Work, change: Sum) -> bool:
         definition = work.plan.definition
         assert definition is not None
+        assert work.after is not None
         if not change.terms:
             return False
         try:
             self._change(work, change).write.format("noop").mode("overwrite").save()
             if definition.grouping is not None:
-                self._show(work, f"({delta_sql(definition, work.plan.types, change)})")
+                delta = f"({delta_sql(definition, work.plan.types, change)})"
+                check_shown(self._frames, work.store, work.after, delta)
         except SparkError as error:
             if not is_data_error(error):
                 raise

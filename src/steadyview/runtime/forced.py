@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -34,6 +35,7 @@ from steadyview.runtime.moment import WaitFor
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.recording import Recording
+from steadyview.warehouse.history import check_added
 from steadyview.warehouse.states import States, nearest
 from steadyview.warehouse.view_store import ViewStore, quoted
 
@@ -147,7 +149,8 @@ class ForcedView:
         ]
         version = self._store.delta.version()
         if tables:
-            added = self._store.append_rows(pa.concat_tables(tables), cn)
+            check = partial(check_added, self._storage.frames, self._store, self.cn)
+            added = self._store.append_rows(pa.concat_tables(tables), cn, check)
             version = added.version
             self.changes += added.rows
             self._record_durable()

@@ -222,7 +222,7 @@ class _States:
         first = States(self._parts.spark, self._store).states_sql(
             nearest(bases, start), start, self._row.delta_version or 0
         )
-        sql = visible_steps(self._frames, self._store, steps, first)
+        sql = visible_steps(self._frames, self._store, steps, first, possible=False)
         changed = "WHERE _cn > 0 AND NOT _row <=> _before ORDER BY _cn"
         rows = self._parts.spark.sql(f"SELECT * FROM ({sql}) {changed}").toArrow().to_pylist()
         for _, group in groupby(rows, key=lambda r: r["_cn"]):

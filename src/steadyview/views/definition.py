@@ -94,7 +94,7 @@ class Grouping:
 
     keys: tuple[str, ...]
     arguments: tuple[Argument, ...]
-    averages: tuple[Average, ...] = ()
+    averages: tuple[Average, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

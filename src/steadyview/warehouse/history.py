@@ -9,16 +9,19 @@ order:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
+from steadyview.delta import AddedFile
 from steadyview.engine.frames import Frames
-from steadyview.engine.statements import visible_struct
+from steadyview.engine.statements import fragile, visible_struct
+from steadyview.warehouse.bounds import surely_shown
 from steadyview.warehouse.impossible import below_zero_at
 from steadyview.warehouse.states import States, nearest
-from steadyview.warehouse.view_store import ViewStore
+from steadyview.warehouse.view_store import ViewStore, ddl
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,30 @@ def changes(
     return [Changed(r["_cn"], r["added"], r["removed"]) for r in found.to_pylist()]
 
 
+def check_shown(frames: Frames, store: ViewStore, after: int, delta: str) -> None:
+    """Compute what readers see at each cn of a delta (a FROM item) behind cn `after`.
+
+    Raises what they would meet, which an expression over aggregates and a sum can bring about.
+    """
+    states = States(frames.spark, store)
+    before = states.states_sql(store.newest_base(), after, store.delta.version())
+    steps = visible_steps(frames, store, delta, before)
+    shown = frames.spark.sql(f"SELECT _row FROM ({steps}) WHERE _cn > 0")
+    shown.write.format("noop").mode("overwrite").save()
+
+
+def check_added(
+    frames: Frames, store: ViewStore, after: int, added: Sequence[AddedFile]
+) -> None:
+    """The same for files of a view delta that are to be added, where it is not sure anyway."""
+    if not added or not (
+        fragile(store.shape.definition) or not surely_shown(store, after, added)
+    ):
+        return
+    paths = [str(store.delta.path / f.path) for f in added]
+    check_shown(frames, store, after, frames.parquet("added", paths, ddl(store.shape.delta)))
+
+
 def _aggregate_changes(frames: Frames, store: ViewStore, delta: str, first: str) -> str:
     steps = visible_steps(frames, store, delta, first)
     return (
@@ -62,10 +89,13 @@ def _aggregate_changes(frames: Frames, store: ViewStore, delta: str, first: str)
     )
 
 
-def visible_steps(frames: Frames, store: ViewStore, delta: str, first: str) -> str:
+def visible_steps(
+    frames: Frames, store: ViewStore, delta: str, first: str, *, possible: bool = True
+) -> str:
     """Per group and cn of a summary delta, the visible row `_row` and the one `_before`.
 
-    `delta` is a FROM item, `first` a query of the states before it, which come as cn 0.
+    `delta` is a FROM item, `first` a query of the states before it, which come as cn 0. Every state
+    must be `possible`, but for those that an algorithm passes through on its way.
     """
     shape = store.shape
     assert shape.definition is not None
@@ -82,7 +112,7 @@ def visible_steps(frames: Frames, store: ViewStore, delta: str, first: str) -> s
         f"SELECT {listed}_cn, {running} FROM ({events}) "
         f"WINDOW w AS (PARTITION BY {by} ORDER BY _cn ROWS UNBOUNDED PRECEDING)"
     )
-    refusal = below_zero_at(store.name, shape)
+    refusal = below_zero_at(store.name, shape) if possible else None
     rows = visible_struct(shape.definition, shape.types, f"({states})", refusal)
     before = f"LAG(_row) OVER (PARTITION BY {by} ORDER BY _cn) AS _before"
     return f"SELECT _cn, _row, {before} FROM ({rows})"

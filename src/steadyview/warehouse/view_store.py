@@ -117,7 +117,7 @@ class ViewStore:
             return Appended(self.delta.version(), 0)
         return self._committed(added, upto)
 
-    def append_rows(self, changes: pa.Table, upto: int) -> Appended:
+    def append_rows(self, changes: pa.Table, upto: int, check: Check) -> Appended:
         """The same for rows at hand, columns as in the delta, the last of them at cn `upto`."""
         if self.delta.done(DELTA, upto) or not changes.num_rows:
             return Appended(self.delta.version(), 0)
@@ -126,6 +126,7 @@ class ViewStore:
             sink = ParquetSink(self.delta.path, path, _arrow(self.shape.delta), ("_cn",))
             sink.write(changes)
             added = sink.close()
+            check([added])
         crash_point("delta-written")
         return self._committed([added], upto)
 
