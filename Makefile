@@ -8,7 +8,7 @@ JOBS   ?= 2
 SHELL  := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test lint format docs papers simulate live-levels bench bench-smoke clean prerequisites
+.PHONY: help install demo test soak lint format docs papers simulate live-levels bench bench-smoke clean prerequisites
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ demo: .venv/.installed-demo ## A small shop on PostgreSQL and SQLite, kept in th
 
 test: .venv/.installed-dev ## All tests (real servers, real Spark)
 	@$(PY) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 $(ARGS)
+
+soak: .venv/.installed-dev ## Long trials: sixty lives of 10-30 seconds with writers on (about half an hour)
+	@STEADYVIEW_LIVES=60 $(PY) -m pytest -q -s tests/processes/test_short_lives.py $(ARGS)
 
 lint: .venv/.installed-dev ## ruff, mypy --strict on the pure rooms, import-linter for the staircase of rooms
 	@.venv/bin/ruff check .

@@ -3,6 +3,8 @@
     SteadyviewError
     ├── DefiniteError            trying again cannot help
     │   ├── ConfigError              the project file, a variable or an argument is wrong
+    │   ├── QueryRefused             a query would do more than read views
+    │   ├── QueryTooLong             a query took longer than the caller allowed
     │   ├── ViewRefused              the view's SQL cannot be maintained; has code and place
     │   ├── ViewStopped              a view met a run-time error at a cn and stands just before it
     │   ├── SourceRefused            a source lacks a right, a setting or a table we need
@@ -62,6 +64,14 @@ class TransientError(SteadyviewError):
 
 class ConfigError(DefiniteError):
     """The project file, an environment variable or an argument is wrong."""
+
+
+class QueryRefused(DefiniteError):
+    """A query would do more than read views, or reads one that is not there to be read."""
+
+
+class QueryTooLong(DefiniteError):
+    """A query took longer than the caller allowed, and was cancelled."""
 
 
 class ViewRefused(DefiniteError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -20,7 +21,7 @@ import steadyview
 from steadyview.crash_points import VARIABLE
 from steadyview.delta import compaction
 from steadyview.errors import SteadyviewError
-from steadyview.runtime import housekeeping
+from steadyview.runtime import housekeeping, pieces
 
 
 def attached() -> Any:
@@ -44,8 +45,11 @@ class Keeper:
     def __init__(self, folder: str) -> None:
         self._warehouse = steadyview.open(folder, spark=attached())
 
-    def once(self, crash_at: str | None = None) -> dict[str, Any]:
+    def once(self, crash_at: str | None = None, piece: int | None = None) -> dict[str, Any]:
+        """`piece`: a backlog is cut into pieces of about so many log rows."""
         os.environ[VARIABLE] = crash_at or ""
+        if piece is not None:
+            pieces.SIZE.rows, pieces.WARM, pieces.QUICK = piece, 0, -1.0
         return self._warehouse.run_once().to_dict()
 
     def tidy(self, crash_at: str | None = None, *, logs_only: bool = False) -> None:
@@ -54,9 +58,10 @@ class Keeper:
         compaction.MANY_FILES = 1
         housekeeping.READERS = timedelta(0)
         parts = self._warehouse._parts
-        project = replace(parts.project, retention=timedelta(0))
+        parts = copy(parts)
+        parts.project = replace(parts.project, retention=timedelta(0))
         with self._warehouse._lease("tidy"):
-            tidying = housekeeping.Housekeeping(replace(parts, project=project))
+            tidying = housekeeping.Housekeeping(parts)
             if logs_only:
                 tidying.logs()
             else:

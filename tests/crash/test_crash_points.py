@@ -13,6 +13,7 @@ import itertools
 import pytest
 
 from steadyview.crash_points import BATCH, TIDYING
+from tests.crash import commits
 from tests.crash.checks import check_all, check_newest, check_rows, crm_at, past_cn
 from tests.crash.keepers import Keeper, Killed
 from tests.crash.shop import new_shop
@@ -72,6 +73,23 @@ def test_killed_here_nothing_is_lost_and_nothing_is_twice(world, point):
     world.shop.move(1)
     world.keeper.ask("once")
     check_newest(world.shop, world.keeper, ["sold", "totals", new])
+
+
+def test_killed_between_pieces_what_was_published_stays_and_the_next_life_goes_on(world):
+    before = commits.last_cn(world.shop.warehouse)
+    world.shop.sell(8)
+    world.shop.move(2)
+    with pytest.raises(Killed):
+        world.keeper.ask("once", crash_at="published:2", piece=6)
+    world.end()
+    kept = {v["name"]: v["cn"] for v in world.keeper.ask("status")["views"]}
+    newest = commits.last_cn(world.shop.warehouse)
+    assert len(set(kept.values())) == 1
+    (cn,) = set(kept.values())
+    assert before < cn < newest
+    assert crm_at(world.shop, world.keeper, ["sold", "totals"], cn) is not None
+    world.keeper.ask("once", piece=6)
+    check_newest(world.shop, world.keeper, list(kept))
 
 
 def test_after_all_these_crashes_the_past_is_right_too(world):

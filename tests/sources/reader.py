@@ -2,7 +2,7 @@
 
     python -m tests.sources.reader STATE MODE
 
-STATE is a JSON file: settings, tables, position, seq. In mode "log" every chunk is appended,
+STATE is a JSON file: settings, tables, warehouse, position, seq, proof. In mode "log" every chunk is appended,
 durably, as one line to STATE.log before it is acknowledged, and its line number is printed. In mode
 "measure" chunks are counted until the given number of row images has come; then the peak memory is
 printed.
@@ -19,23 +19,23 @@ from typing import Any
 
 from steadyview.changes import Chunk
 from steadyview.sources import Monitor, open_source
+from steadyview.sources.contract import Owner
 
 
 def opened(state: dict[str, Any]) -> Monitor:
-    source = open_source(
-        "src", {**state["settings"], "tables": state["tables"]}, Path(state["folder"])
-    )
-    return source.monitor(source.schemas(), source.position(state["position"]), state["seq"])
+    settings = {**state["settings"], "tables": state["tables"]}
+    source = open_source("src", settings, Path(state["folder"]), Owner(state["warehouse"]))
+    position = source.position(state["position"])
+    return source.monitor(source.schemas(), position, state["seq"], state["proof"])
 
 
-def as_line(chunk: Chunk) -> str:
+def as_line(chunk: Chunk, proof: str) -> str:
     rows = [
         [list(name.path), row] for name, table in chunk.rows.items() for row in table.to_pylist()
     ]
     seqs = [t.seq for t in chunk.transactions]
-    return json.dumps(
-        {"rows": rows, "seqs": seqs, "position": str(chunk.position), "open": chunk.open}
-    )
+    place = {"position": str(chunk.position), "open": chunk.open, "proof": proof}
+    return json.dumps({"rows": rows, "seqs": seqs, **place})
 
 
 def keep_log(state: dict[str, Any], path: Path) -> None:
@@ -45,7 +45,7 @@ def keep_log(state: dict[str, Any], path: Path) -> None:
             chunk = monitor.poll(60)
             if chunk is None:
                 return
-            log.write(as_line(chunk) + "\n")
+            log.write(as_line(chunk, monitor.proof) + "\n")
             log.flush()
             os.fsync(log.fileno())
             if not chunk.open:

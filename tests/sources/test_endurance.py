@@ -23,8 +23,10 @@ def started(watch: Watch, position: str, seq: int, mode: str) -> tuple[subproces
         "settings": watch.world.settings,
         "tables": [r.name.path[-1] for r in watch.relations],
         "folder": str(watch.world.folder),
+        "warehouse": watch.world.owner.warehouse,
         "position": position,
         "seq": seq,
+        "proof": watch.proofs.get(position, ""),
     }
     state.write_text(json.dumps(described))
     command = [sys.executable, "-W", "ignore", "-m", "tests.sources.reader", str(state), mode]
@@ -71,6 +73,7 @@ def test_a_killed_reader_resumes_with_nothing_lost_and_nothing_twice(world: Worl
             process.communicate()
             chunks = durable(log)
             position = chunks[-1]["position"]
+            watch.proofs[position] = chunks[-1]["proof"]
             seq = 1 + sum(len(c["seqs"]) for c in chunks)
     finally:
         stop.set()

@@ -15,6 +15,8 @@ import pytest
 
 from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition, Transaction
 from steadyview.sources import Monitor, Read, Snapshot, Source, open_source
+from steadyview.sources.contract import Owner
+from steadyview.sources.postgres.names import own_name
 from tests.servers import fresh_database
 
 Bag = Counter[tuple[Any, ...]]
@@ -63,6 +65,7 @@ class World(ABC):
 
     family: str
     settings: dict[str, Any]
+    owner = Owner("0000feed")
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -87,7 +90,7 @@ class World(ABC):
 
     def source(self, *tables: str) -> Source:
         settings = {**self.settings, "tables": list(tables)}
-        self._sources.append(open_source("src", settings, self.folder))
+        self._sources.append(open_source("src", settings, self.folder, self.owner))
         return self._sources[-1]
 
     def watch(self, *tables: str) -> Watch:
@@ -98,13 +101,17 @@ class World(ABC):
         return Watch(self, source, relations)
 
     def reopen(self, watch: Watch, position: StreamPosition, next_seq: int) -> None:
-        """Close the watch's monitor and give it a new one, which starts elsewhere."""
+        """Close the watch's monitor and give it a new one, which starts elsewhere.
+
+        It is to prove what the monitor before had proved there, if that came there.
+        """
         watch.monitor.close()
         watch.start, watch.chunks = position, []
         watch.monitor = self.monitor(watch, position, next_seq)
 
     def monitor(self, watch: Watch, position: StreamPosition, next_seq: int) -> Monitor:
-        self._monitors.append(watch.source.monitor(watch.relations, position, next_seq))
+        proof = watch.proofs.get(str(position), "")
+        self._monitors.append(watch.source.monitor(watch.relations, position, next_seq, proof))
         return self._monitors[-1]
 
     def close(self) -> None:
@@ -118,8 +125,12 @@ class PostgresWorld(World):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.database = fresh_database()
-        self.slot = f"steadyview_{self.database.name}"
-        self.settings = {"type": "postgresql", "url": self.database.url, "slot": self.slot}
+        # slots are the whole server's, so every database has a warehouse of its own
+        number = int(self.database.name.removeprefix("test_"))
+        self.owner = Owner(f"{number:08x}")
+        self.slot = own_name("src", self.owner.warehouse)
+        self.publication = "steadyview_src"
+        self.settings = {"type": "postgresql", "url": self.database.url}
 
     def _connect(self) -> Writer:
         return PostgresWriter(self.database.connect())
@@ -191,6 +202,7 @@ class Watch:
         self.source = source
         self.relations = list(relations)
         self.start = source.start()
+        self.proofs: dict[str, str] = {}
         self.monitor = world.monitor(self, self.start, 1)
         self.chunks: list[Chunk] = []
 
@@ -199,7 +211,7 @@ class Watch:
         return [t for c in self.chunks for t in c.transactions]
 
     @property
-    def lost(self) -> dict[tuple[str, str], str]:
+    def lost(self) -> dict[tuple[str, str | None], str]:
         return {(x.relation.path[-1], x.column): x.reason for c in self.chunks for x in c.lost}
 
     def take(self, timeout: float = 20) -> Chunk:
@@ -207,6 +219,7 @@ class Watch:
         chunk = self.monitor.poll(timeout)
         assert chunk is not None, "no chunk came"
         self.chunks.append(chunk)
+        self.proofs[str(chunk.position)] = self.monitor.proof
         return chunk
 
     def take_transaction(self) -> Chunk:

@@ -16,7 +16,14 @@ from pyspark.sql import SparkSession
 
 import steadyview
 from steadyview.algebra import Bag
-from steadyview.errors import ConfigError, SteadyviewError, StorageDamaged
+from steadyview.errors import (
+    ConfigError,
+    OutsideRetention,
+    QueryRefused,
+    SteadyviewError,
+    StorageDamaged,
+)
+from steadyview.runtime.remote import Wanted
 from steadyview.runtime.status import ViewStatus
 from steadyview.runtime.warehouse import Warehouse
 from tests.system.databases import PostgresDatabase, SqliteFile, write_project
@@ -263,3 +270,21 @@ def test_an_audit_finds_rows_that_passed_the_triggers_by(
         wh.run_once()
         assert read(wh, "plain") == Bag.of([(2, 20), (3, 99), (4, None)])
     source.close()
+
+
+def test_a_query_is_answered_by_the_process_that_keeps_the_views(
+    other: SqliteFile, tmp_path: Path, spark: SparkSession
+) -> None:
+    folder = write_project(tmp_path / "project", {"o": other}, {"other": VIEWS["other"]})
+    other.writer().execute("INSERT INTO t VALUES (1), (2), (3)")
+    with steadyview.open(folder, spark=spark) as wh, running(wh):
+        wait_until(lambda: set(states(wh).values()) == {"active"}, "the first state")
+        with steadyview.open(folder) as outside:
+            asked = Wanted("SELECT x FROM other ORDER BY x DESC", max_rows=2)
+            found = outside.told(asked)
+            assert (found.table.to_pydict(), found.cut) == ({"x": [3, 2]}, True)
+            with pytest.raises(QueryRefused):
+                outside.told(Wanted("SELECT * FROM text.`/etc/hostname`"))
+            with pytest.raises(OutsideRetention):
+                outside.told(Wanted("SELECT * FROM other", at=99))
+            assert outside._parts._spark is None, "no Spark was started for it"

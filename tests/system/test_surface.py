@@ -41,6 +41,7 @@ def test_a_warehouse_has_these_methods() -> None:
         "run_once",
         "sources",
         "status",
+        "told",
         "verify",
         "view",
     }

@@ -12,11 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import steadyview
-from steadyview.engine.analysis import reason
-from steadyview.engine.failures import Carried
+from steadyview.engine.failures import is_data_error, raising, reason
 from steadyview.engine.tagged_log import ARROW_LIMIT
 from steadyview.errors import SourceDiverged
-from steadyview.runtime.batch import check_data_error
 from steadyview.runtime.warehouse import Warehouse
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import capturing
@@ -90,6 +88,8 @@ def test_changes_that_passed_the_capture_by_are_an_error(wh: Warehouse, shop: Sq
 
 def test_a_recomputed_view_stops_with_the_same_words(spark: SparkSession) -> None:
     ours = SourceDiverged("the fact", detail="it's so", hint="do this", source="shop")
+    row = "NAMED_STRUCT('a', 2)"
     with pytest.raises(PySparkException) as found:
-        spark.sql(f"SELECT RAISE_ERROR('{Carried(ours)}')").collect()
-    assert reason(check_data_error(found.value)) == str(ours)
+        spark.sql(f"SELECT {raising(ours, row)}").collect()
+    assert is_data_error(found.value)
+    assert reason(found.value) == str(ours)

@@ -13,6 +13,7 @@ from steadyview.catalog.sources import Sources
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
 from steadyview.errors import StorageDamaged, StorageUnavailable
+from steadyview.modes import make_root
 
 FILE = "catalog.db"
 
@@ -31,10 +32,10 @@ class Catalog:
         self._database = database
 
     @staticmethod
-    def create(warehouse: Path, clock: Clock) -> Catalog:
+    def create(warehouse: Path, clock: Clock, *, shared: bool = False) -> Catalog:
         """The warehouse's catalog, made if there is none. Creates the folder as well."""
         try:
-            warehouse.mkdir(parents=True, exist_ok=True)
+            make_root(warehouse, shared=shared)
         except OSError as error:
             raise StorageUnavailable(
                 f'folder "{warehouse}" cannot be made', detail=str(error)

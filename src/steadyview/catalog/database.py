@@ -7,16 +7,18 @@ committed transaction survives a power cut.
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from steadyview.catalog.schema import FORMAT, STATEMENTS, UPGRADE
 from steadyview.errors import StorageDamaged, StorageUnavailable
+from steadyview.modes import open_file
 
 _WAIT_SECONDS = 30.0
 _MAY_PASS = frozenset(
@@ -38,6 +40,8 @@ class Database:
 
     def create(self, now: int) -> None:
         """Make the tables if there are none; otherwise check that we can read them."""
+        with suppress(OSError):  # which SQLite will meet as well, and tell
+            os.close(open_file(self.path))
         with self.write() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
                 for statement in STATEMENTS:

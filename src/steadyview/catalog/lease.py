@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from steadyview.errors import WarehouseHeld
+from steadyview.modes import make_root, open_file
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Lease:
         Creates the warehouse's folder if there is none.
         """
         with _access(warehouse):
-            warehouse.mkdir(parents=True, exist_ok=True)
+            make_root(warehouse, shared=False)
             with _gate(warehouse):
-                descriptor = os.open(warehouse / "lease", os.O_RDWR | os.O_CREAT, 0o644)
+                descriptor = open_file(warehouse / "lease")
                 try:
                     _take(warehouse, descriptor, by)
                 except BaseException:
@@ -98,7 +99,7 @@ def _take(warehouse: Path, descriptor: int, by: Holder) -> None:
 
 @contextmanager
 def _gate(warehouse: Path) -> Iterator[None]:
-    descriptor = os.open(warehouse / "lease.gate", os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = open_file(warehouse / "lease.gate")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -192,6 +192,10 @@ class Views:
             for relation, text in evidence.items():
                 store_evidence(connection, relation, text)
 
+    def tell(self, name: str, error: str | None) -> None:
+        """What keeps the view from going on for now, though it is not stopped; None: nothing."""
+        self._change(name, "error = CASE state WHEN 'stopped' THEN error ELSE ? END", error)
+
     def build_again(self, name: str) -> None:
         """A stopped view without any state goes back to building."""
         cleared = "error = NULL, error_cn = NULL, code = NULL, mendable = 0"

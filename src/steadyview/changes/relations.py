@@ -34,14 +34,12 @@ class Column:
     `type` is Spark's name of the type that holds every value exactly (see docs/types.md).
     `keyable`: the source finds, for a set of values, at least every row that Spark's `=` would find
     (its equality is Spark's or coarser), so that a lookup by this column may be sent.
-    `place` tells it from a later column of the same name and type, 0 where the source cannot.
     """
 
     name: str
     type: str
     source_type: str = ""
     keyable: bool = False
-    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,17 +50,14 @@ class RelationSchema:
     of a transaction; empty where the source enforces no such thing. `primary` is the primary key as
     it was declared, by which a person knows a row: it may be less than that.
     `indexes` lists the columns that *lead* an index, by name; a lookup by such a column is cheap.
-    `membership` is the source's name for the time during which the relation has been in its change
-    stream without a break; empty where it is not, or where the source keeps such a record itself.
-    `evidence` is what the source's own catalog said about the relation when it was last found to be
-    whole, in the family's own notation: `Source.examine` compares it with what it says now.
+    `evidence` is what the source's own catalog said about the relation when it was last looked at,
+    in the family's own notation: `Source.examine` compares it with what the catalog says now.
     """
 
     name: RelationName
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
     indexes: tuple[str, ...] = ()
-    membership: str = ""
     primary: tuple[str, ...] = ()
     evidence: str = ""
 
@@ -78,10 +73,9 @@ class RelationSchema:
         return {
             "source": self.name.source,
             "path": list(self.name.path),
-            "columns": [[c.name, c.type, c.source_type, c.keyable, c.place] for c in self.columns],
+            "columns": [[c.name, c.type, c.source_type, c.keyable] for c in self.columns],
             "key": list(self.key),
             "indexes": list(self.indexes),
-            "membership": self.membership,
             "primary": list(self.primary),
             "evidence": self.evidence,
         }
@@ -91,10 +85,9 @@ class RelationSchema:
         """The inverse of `to_json`."""
         return RelationSchema(
             RelationName(data["source"], tuple(data["path"])),
-            tuple(Column(*c) for c in data["columns"]),
+            tuple(Column(*c[:4]) for c in data["columns"]),
             tuple(data["key"]),
             tuple(data["indexes"]),
-            data.get("membership", ""),
             tuple(data.get("primary", data["key"])),
             data.get("evidence", ""),
         )

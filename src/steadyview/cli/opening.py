@@ -8,18 +8,40 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from steadyview.cli.tables import console, note
+
 _LOGGERS_OF_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @contextmanager
 def opened(project: Path) -> Iterator[Any]:
-    """The project's warehouse, closed at the end."""
+    """The project's warehouse, closed at the end; what is made inside is private as it is."""
     # Imported late: `steadyview --help` and `init` should not wait for Spark's libraries.
     import steadyview
+    from steadyview.modes import narrow_umask
 
-    with steadyview.open(project) as warehouse:
-        warehouse.before_spark = keep_errors_from_being_told_twice
+    with (
+        steadyview.open(project) as warehouse,
+        narrow_umask(shared=warehouse.project.shared),
+    ):
+        warehouse.before_spark = _before_spark
         yield warehouse
+
+
+def _before_spark() -> None:
+    """Say why it takes some seconds now, to whoever watches."""
+    if console(stderr=True).is_terminal:
+        note("starting Spark ...")
+    if not logging.getLogger("steadyview").isEnabledFor(logging.DEBUG):
+        keep_errors_from_being_told_twice()
+
+
+def tell_rights(project: Any) -> None:
+    """Set the rights of a warehouse that is open to others right, and say so."""
+    from steadyview.modes import settle
+
+    if changed := settle(project.warehouse, shared=project.shared):
+        note(changed)
 
 
 def keep_errors_from_being_told_twice() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -54,3 +55,21 @@ def parse_at(text: str | None) -> int | datetime | None:
             f'"{text}" is neither a commit number nor an ISO time such as 2026-11-16T10:00:00Z'
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|seconds?|minutes?|hours?)")
+
+
+def parse_time(text: str | None) -> timedelta | None:
+    """A length of time: a number of seconds, minutes or hours, more than none.
+
+    >>> parse_time("30s"), parse_time("1.5 minutes")
+    (datetime.timedelta(seconds=30), datetime.timedelta(seconds=90))
+    """
+    if text is None:
+        return None
+    found = _TIME.fullmatch(text.strip().lower())
+    if not found or float(found[1]) == 0:
+        raise typer.BadParameter(f'"{text}" is no length of time such as 30s, 5m or 1h')
+    return timedelta(**{_UNITS[found[2][0]]: float(found[1])})

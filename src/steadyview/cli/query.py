@@ -11,7 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from steadyview.cli.opening import opened
-from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, parse_at
+from steadyview.cli.options import (
+    HERE,
+    DebugOption,
+    JsonOption,
+    ProjectOption,
+    parse_at,
+    parse_time,
+)
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, show, table
 from steadyview.cli.values import csv_field, iso_time, json_value
@@ -26,13 +33,22 @@ class Format(StrEnum):
     json = "json"
 
 
-def command(
+def command(  # noqa: PLR0913 - the options of a command
     sql: Annotated[str, typer.Argument(metavar="SQL", help="Spark SQL over the project's views.")],
     at: Annotated[
         str | None,
         typer.Option(metavar="CN or TIME", help="A commit number or an ISO time (UTC if no zone)."),
     ] = None,
     format: Annotated[Format, typer.Option(help="How rows are printed.")] = Format.table,
+    max_rows: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Print at most so many rows.")
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Cancel the query after, say, 30s.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail where a view is stopped, instead of warning.")
+    ] = False,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -48,18 +64,25 @@ def command(
         steadyview query "SELECT COUNT(*) FROM order_details" --at 42
 
         steadyview query "SELECT * FROM order_details" --at 2026-11-16T10:00:00Z --format csv
+
+        steadyview query "SELECT * FROM order_details" --max-rows 100 --timeout 30s
     """
-    moment = parse_at(at)
+    moment, time = parse_at(at), parse_time(timeout)
     shape = Format.json if json else format
     with reporting(as_json=shape is Format.json, debug=debug), opened(project) as warehouse:
-        answer = warehouse.query_at(sql, moment)
-        rows = answer.frame.toArrow()
-        _PRINTERS[shape](rows)
+        from steadyview.runtime.remote import Wanted
+
+        answer = warehouse.told(Wanted(sql, moment, max_rows, time, strict))
+        for warning in answer.warnings:
+            note(f"warning: {warning}")
+        _PRINTERS[shape](answer.table)
         line = f"as of cn {answer.cn}, {iso_time(answer.time)}"
         if shape is Format.table:
             print(line)
         else:
             note(line)
+        if answer.cut:
+            note(f"only the first {max_rows:,} rows are shown: there are more (--max-rows)")
 
 
 def _print_table(rows: Any) -> None:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import traceback
 from collections.abc import Iterator
@@ -38,7 +39,13 @@ class ExitCode(IntEnum):
 
 @contextmanager
 def reporting(*, as_json: bool = False, debug: bool = False) -> Iterator[None]:
-    """Turn what is raised inside into a report and an exit code; a traceback only if `debug`."""
+    """Turn what is raised inside into a report and an exit code.
+
+    If `debug`, with a traceback, and Spark says what it has to say as well.
+    """
+    logger = logging.getLogger("steadyview")
+    level = logger.level
+    logger.setLevel(logging.DEBUG if debug else level)
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
@@ -51,26 +58,23 @@ def reporting(*, as_json: bool = False, debug: bool = False) -> Iterator[None]:
         report = _described(error)
         _print_report(report, error, as_json=as_json)
         raise typer.Exit(_exit_code(report)) from None
+    finally:
+        logger.setLevel(level)
 
 
 def _described(error: Exception) -> SteadyviewError:
     if isinstance(error, SteadyviewError):
         return error
-    if _is_spark_error(error):
-        return DefiniteError("Spark refused the statement", detail=str(error).strip())
+    # PySpark takes a second that `--help` should not cost; without it nothing is Spark's
+    if "pyspark.errors" in sys.modules:
+        from steadyview.engine.failures import described
+
+        if (spark := described(error)) is not None:
+            return spark
     return SteadyviewError(
         "steadyview met a fault of its own",
         detail=f"{type(error).__name__}: {error}",
         hint="run the command again with --debug and report what it prints",
-    )
-
-
-def _is_spark_error(error: Exception) -> bool:
-    # Asked without importing PySpark, which takes a second that `--help` should not cost.
-    errors = sys.modules.get("pyspark.errors")
-    wrong_statement = ("AnalysisException", "ParseException")
-    return bool(errors) and isinstance(
-        error, tuple(getattr(errors, name) for name in wrong_statement)
     )
 
 
@@ -93,7 +97,7 @@ def _print_report(report: SteadyviewError, error: Exception, *, as_json: bool) -
 
 def _as_dict(report: SteadyviewError, error: Exception) -> dict[str, object]:
     facts = {
-        "kind": type(error).__name__,
+        "kind": type(error if type(report) is SteadyviewError else report).__name__,
         "transient": isinstance(report, TransientError),
         "message": report.message,
         "detail": report.detail,

@@ -10,7 +10,7 @@ import typer
 
 from steadyview.cli.completion import view_names
 from steadyview.cli.files import check_writable, write
-from steadyview.cli.opening import opened
+from steadyview.cli.opening import opened, tell_rights
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.progress import json_lines, progress_display
 from steadyview.cli.reporting import ExitCode, reporting
@@ -55,6 +55,7 @@ def command(  # noqa: PLR0913 - the options of a command
         steadyview run --algorithm sweep --record history.json
     """
     with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        tell_rights(warehouse.project)
         if record is not None:
             check_writable(record)
         recordings = [] if record is None else [warehouse.recording(view)]

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow.parquet as pq
 
 from steadyview.crash_points import crash_point
-from steadyview.delta.failures import told
 from steadyview.delta.files import AddedFile, FileEntry
-from steadyview.delta.parquet import ParquetSink
+from steadyview.delta.parquet import ParquetSink, reading
 from steadyview.delta.table import Table
 
 MANY_FILES = 50
@@ -75,9 +74,9 @@ def _replace(table: Table, ranged: str, version: int, groups: Sequence[Sequence[
 
 
 def _merged(table: Table, sink: ParquetSink, group: Sequence[FileEntry]) -> AddedFile:
-    with told(table.path):
+    with reading(table.path, [file.path for file in group]):
         for file in group:
-            with pq.ParquetFile(file.path) as parquet:
+            with pq.ParquetFile(file.path, page_checksum_verification=True) as parquet:
                 for number in range(parquet.num_row_groups):
                     sink.write(parquet.read_row_group(number))
     return sink.close()

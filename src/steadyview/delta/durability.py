@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from steadyview.modes import follow_folder
+
 
 def sync_file(path: Path) -> None:
-    """When this returns, the file's content is on the disk."""
+    """When this returns, the file's content is on the disk, with the rights of its folder."""
+    follow_folder(path)
     _sync(path, os.O_RDONLY)
 
 
@@ -21,7 +24,11 @@ def make_folder(path: Path) -> None:
     if path.is_dir():
         return
     make_folder(path.parent)
-    path.mkdir(exist_ok=True)
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return
+    follow_folder(path)
     sync_folder(path.parent)
 
 

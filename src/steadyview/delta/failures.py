@@ -31,6 +31,9 @@ def told(path: Path) -> Iterator[None]:
     except pa.ArrowInvalid as error:
         raise damaged(path, "cannot be read", error) from error
     except OSError as error:
+        # Arrow's own, about what a file holds, have no number of the operating system
+        if error.errno is None and not _FULL.search(str(error)):
+            raise damaged(path, "cannot be read", error) from error
         raise unavailable(path, error) from error
     except TableNotFoundError as error:
         raise damaged(path, "is missing", error) from error
@@ -57,6 +60,15 @@ def damaged(path: Path, what: str, error: Exception) -> StorageDamaged:
     return StorageDamaged(
         f'table "{path}" {what}',
         detail=_brief(error),
+        hint="restore the warehouse folder from a backup, or move it away and build it anew",
+    )
+
+
+def file_damaged(path: Path, what: str) -> StorageDamaged:
+    """The error for one file that is not what we left there."""
+    return StorageDamaged(
+        f'file "{path}" is damaged',
+        detail=what,
         hint="restore the warehouse folder from a backup, or move it away and build it anew",
     )
 

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from steadyview.delta.failures import told
+from steadyview.delta.failures import file_damaged, told
 from steadyview.errors import StorageDamaged
 
 Ranges = Mapping[str, tuple[int, int]]
@@ -82,6 +82,19 @@ def check_addable(root: Path, file: AddedFile) -> None:
     found = path.stat().st_size
     if found != file.size:
         raise StorageDamaged(f'file "{path}" has {found} bytes, expected {file.size}')
+
+
+def check_whole(files: Iterable[FileEntry]) -> None:
+    """StorageDamaged unless every listed file is there in its whole length.
+
+    Asked before Spark reads them: it takes an empty file for one without rows.
+    """
+    for file in files:
+        path = Path(file.path)
+        with told(Path(file.path.removesuffix(file.relative))):
+            found = path.stat().st_size
+        if found != file.size:
+            raise file_damaged(path, f"it has {found} bytes, {file.size} were written")
 
 
 def entries(root: Path, actions: pa.Table) -> list[FileEntry]:

@@ -6,15 +6,24 @@ until a commit names it, so a half-written one is litter, not damage.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from steadyview.delta.durability import make_folder, sync_file, sync_folder
-from steadyview.delta.failures import told
+from steadyview.delta.failures import file_damaged, told
 from steadyview.delta.files import AddedFile
+from steadyview.errors import StorageDamaged
+
+CHECKED = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+"""The format of every file that is read here: a page that is not what was written is an error."""
 
 
 class ParquetSink:
@@ -41,6 +50,7 @@ class ParquetSink:
                 compression="zstd",
                 coerce_timestamps="us",
                 store_decimal_as_integer=True,
+                write_page_checksum=True,
             )
 
     def write(self, rows: pa.Table) -> None:
@@ -75,6 +85,29 @@ class ParquetSink:
     def _widen(self, column: str, found: dict[str, int]) -> None:
         low, high = self._ranges.get(column, (found["min"], found["max"]))
         self._ranges[column] = (min(low, found["min"]), max(high, found["max"]))
+
+
+@contextmanager
+def reading(table: Path, files: Iterable[str]) -> Iterator[None]:
+    """Whatever goes wrong while these files of a table are read; names the one that is damaged."""
+    try:
+        with told(table):
+            yield
+    except StorageDamaged as error:
+        bad = next((f for f in map(Path, files) if f.exists() and not _readable(f)), None)
+        if bad is None:
+            raise
+        raise file_damaged(bad, str(error.detail)) from error
+
+
+def _readable(path: Path) -> bool:
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for _ in file.iter_batches():
+                pass
+    except (OSError, pa.ArrowException):
+        return False
+    return True
 
 
 def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, DecimalType
 
 from steadyview.changes import arrow_type
-from steadyview.engine.failures import carried
-from steadyview.errors import ViewRefused
+from steadyview.engine.failures import reason as reason
+from steadyview.engine.guard import guarded
+from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.views.definition import Definition, Grouping, Occurrence, Types
 from steadyview.views.reasons import BY_CODE
 
@@ -55,11 +56,18 @@ def output_types(
         nulls = ", ".join(f"CAST(NULL AS {t}) AS `{c.replace('`', '``')}`" for c, t in columns)
         spark.sql(f"SELECT {nulls} WHERE FALSE").createOrReplaceTempView(name)
     try:
-        fields = spark.sql(sql).schema.fields
+        fields = guarded(spark, sql, empty).schema.fields
+    except QueryRefused as error:
+        fact = f'view "{view}" does more than read its tables: {error.message}'
+        hint = BY_CODE["OUTWARD"].hint
+        raise ViewRefused("OUTWARD", fact, detail=error.detail, hint=hint) from error
     except PySparkException as error:
         fact = f'Spark rejects view "{view}"'
         hint = "correct the SQL as Spark says"
         raise ViewRefused("TYPE_ERROR", fact, detail=reason(error), hint=hint) from error
+    finally:
+        for name in empty:
+            spark.catalog.dropTempView(name)
     names = [f.name for f in fields]
     twice = next((n for n, c in Counter(map(str.lower, names)).items() if c > 1), None)
     if twice is not None:
@@ -130,7 +138,9 @@ def _empty(occurrence: Occurrence) -> str:
 
 def _schema(spark: SparkSession, sql: str) -> list[str]:
     try:
-        fields = spark.sql(sql).schema.fields
+        fields = guarded(spark, sql, ()).schema.fields
+    except QueryRefused as error:
+        raise ViewRefused("OUTWARD", error.message, detail=error.detail) from error
     except PySparkException as error:
         raise ViewRefused(
             "TYPE_ERROR",
@@ -173,11 +183,3 @@ def _storable(type_: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-def reason(error: PySparkException) -> str:
-    """What went wrong: an error of ours, or the first lines of Spark's without the plan behind."""
-    if ours := carried(error):
-        return str(ours)
-    message = str(error.getMessage() if hasattr(error, "getMessage") else error)
-    return message.split("; line")[0].split(";\n'")[0].split("\n\n")[0].strip()[:600]

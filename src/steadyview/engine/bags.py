@@ -3,7 +3,8 @@
     rows_plus(B, N)  ==  B  (+)  N          N: net signed counts per distinct row, small
 
 Rows that N does not mention pass through without a shuffle: N is broadcast, `<=>` on every column.
-A row whose count would fall below zero stops the statement: the parts do not belong together.
+A row that would be there fewer than zero times is an error, never left out: the parts do not belong
+together.
 """
 
 from __future__ import annotations
@@ -25,30 +26,33 @@ def net(residual: str, columns: Sequence[str], count: str) -> str:
     )
 
 
-def rows_plus(base: str, residual: str, columns: Sequence[str]) -> str:
-    """One row per copy of B (+) N. `base` and `residual` are names; `residual` has `_d` too."""
+def rows_plus(base: str, residual: str, columns: Sequence[str], refusal: str) -> str:
+    """One row per copy of B (+) N. `base` and `residual` are names; `residual` has `_d` too.
+
+    `refusal`: an expression that raises the error for a row below zero.
+    """
     listed = ", ".join(columns)
     same = matching("b", "n", columns)
     touched = (
         f"SELECT {listed}, SUM(_d) AS _d FROM ("
         f"SELECT /*+ BROADCAST(n) */ {_of('b', columns)}, 1L AS _d FROM {base} b "
         f"LEFT SEMI JOIN {residual} n ON {same} UNION ALL SELECT {listed}, _d FROM {residual}) "
-        f"GROUP BY {listed}"
+        f"GROUP BY {listed} HAVING SUM(_d) <> 0"
     )
     return (
         f"SELECT /*+ BROADCAST(n) */ {_of('b', columns)} FROM {base} b "
         f"LEFT ANTI JOIN {residual} n ON {same} UNION ALL "
-        f"SELECT {listed} FROM ({touched}) LATERAL VIEW EXPLODE(SEQUENCE(1L, {checked('_d')})) "
-        "AS _copy WHERE _d > 0"
+        f"SELECT {listed} FROM ({touched}) {copies('_d', refusal)}"
     )
 
 
-def checked(count: str) -> str:
-    """The count itself, or an error where it is negative."""
-    return (
-        f"IF({count} < 0, CAST(RAISE_ERROR('steadyview: a row count fell below zero') AS BIGINT),"
-        f" {count})"
-    )
+def copies(count: str, refusal: str) -> str:
+    """One row per copy, for rows whose count is not zero; the error where it is below.
+
+    Without a filter on the count: Spark may move the evaluation of one behind it.
+    """
+    checked = f"IF({count} > 0, {count}, CAST({refusal} AS BIGINT))"
+    return f"LATERAL VIEW EXPLODE(SEQUENCE(1L, {checked})) AS _copy"
 
 
 def _of(alias: str, columns: Sequence[str]) -> str:

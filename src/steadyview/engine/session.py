@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,15 +29,20 @@ _WORK = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    # a byte that changed on the disk is an error, not another value
+    "parquet.page.verify-checksum.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.crossJoin.enabled": "true",
     "spark.sql.caseSensitive": "false",
+    # a text with ${env:NAME} in it would be given the environment, passwords included
+    "spark.sql.variable.substitute": "false",
 }
 _MEANING = (
     "spark.sql.session.timeZone",
     "spark.sql.ansi.enabled",
     "spark.sql.caseSensitive",
+    "spark.sql.variable.substitute",
     "spark.sql.parquet.outputTimestampType",
     "spark.sql.parquet.datetimeRebaseModeInWrite",
     "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -102,7 +108,9 @@ def ended(session: SparkSession) -> bool:
 def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSession:
     # the driver's JVM reads its log settings before any code of ours can speak to it
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-    options = f'-Dlog4j2.configurationFile={quiet} -Dderby.system.home="{warehouse.as_posix()}"'
+    level = "error" if logging.getLogger("steadyview").isEnabledFor(logging.DEBUG) else "fatal"
+    logs = f"-Dlog4j2.configurationFile={quiet} -Dsteadyview.log={level}"
+    options = f'{logs} -Dderby.system.home="{warehouse.as_posix()}"'
     local = settings.get("spark.master", _START["spark.master"]).startswith("local")
     configured = {
         **_START,

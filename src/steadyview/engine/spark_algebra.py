@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -106,19 +106,25 @@ class SparkAlgebra:
         *,
         careful: bool = False,
         compensated: bool = True,
+        asking: bool = True,
     ) -> None:
         self._logs = logs
-        self._window = window
+        self.window = window
         self._careful = careful
         self._compensated = compensated
+        self._asking = asking
 
-    def narrowed(self, upto: int) -> SparkAlgebra:
-        """The same for a shorter window, every evaluated row one that really existed."""
-        return SparkAlgebra(self._logs, replace(self._window, upto=upto), careful=True)
+    def replaying(self) -> SparkAlgebra:
+        """The same where every answer is there already: no keys are collected."""
+        return SparkAlgebra(self._logs, self.window, asking=False)
+
+    def careful(self) -> SparkAlgebra:
+        """The same when replaying, every evaluated row one that really existed."""
+        return SparkAlgebra(self._logs, self.window, careful=True, asking=False)
 
     def uncompensated(self) -> SparkAlgebra:
-        """The same, taking every answer as it came: what conventional maintenance would do."""
-        return SparkAlgebra(self._logs, self._window, compensated=False)
+        """The same when replaying, taking every answer as it came, as is conventional."""
+        return SparkAlgebra(self._logs, self.window, compensated=False, asking=False)
 
     def seed(self, occurrence: Occurrence, conditions: Sequence[str]) -> Partial:
         """The batch's own log rows of the occurrence, filtered."""
@@ -132,7 +138,7 @@ class SparkAlgebra:
 
     def state(self, occurrence: Occurrence, partner: Partner, conditions: Sequence[str]) -> Partial:
         """R(b) itself as a partial, tagged with b: where a first state starts."""
-        upto, name = self._window.upto, occurrence.name
+        upto, name = self.window.upto, occurrence.name
         where = self._at(f"{upto}L", occurrence, conditions)
         rows = _select(occurrence, "_n")
         source = f"({rows} FROM {partner.sql} {name} WHERE {where}) {name}"
@@ -152,6 +158,8 @@ class SparkAlgebra:
         self, handles: Sequence[Partner | Partial], occurrence: Occurrence, column: int
     ) -> Keys:
         """Read from the files behind the handles: a superset, without a join."""
+        if not self._asking:
+            return Keys(pa.nulls(0))
         paths = dict.fromkeys(p for h in handles for p in h.paths)
         values = read_column(list(paths), column)
         distinct = pc.unique(values).drop_null()
@@ -180,7 +188,7 @@ class SparkAlgebra:
 
     def _within(self, log: TaggedLog) -> list[str]:
         """The log rows of the window; by number only where the log was tagged for another one."""
-        after, upto = self._window.after, self._window.upto
+        after, upto = self.window.after, self.window.upto
         start = "_own" if log.after == after else f"_cn > {after}"
         return [start, f"_cn <= {upto}"] if log.cn_high > upto else [start]
 

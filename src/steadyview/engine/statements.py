@@ -57,7 +57,7 @@ def fragile(definition: Definition | None) -> bool:
     """Whether showing a state can fail although computing it did not.
 
     An expression over aggregates can: SUM(x) / SUM(y) of a group. Keys, counts, sums and averages
-    as they are cannot (but for a sum beyond its type, which stops the view when it is rolled).
+    as they are cannot, but for a sum beyond its type (see `warehouse.bounds`).
     """
     if definition is None or definition.grouping is None:
         return False
@@ -144,13 +144,28 @@ def visible_sql(definition: Definition, types: Types, states: str, keep: Sequenc
     return f"SELECT {columns} FROM (SELECT *{helpers} FROM {states}){where}"
 
 
-def visible_struct(definition: Definition, types: Types, states: str) -> str:
+def sound(columns: Sequence[str], refusal: str) -> str:
+    """The `_count` of a state row, or the error where it cannot be the summary of any rows.
+
+    `columns`: those of the state; `refusal`: an expression that raises the error.
+    """
+    wrong = ["_count < 0"]
+    for a in (n.removeprefix("_nonnull_") for n in columns if n.startswith("_nonnull_")):
+        wrong.append(f"_nonnull_{a} < 0 OR _nonnull_{a} > _count")
+        if f"_sum_{a}" in columns:
+            wrong.append(f"(_nonnull_{a} = 0 AND _sum_{a} <> 0)")
+    return f"IF({' OR '.join(wrong)}, CAST({refusal} AS BIGINT), _count)"
+
+
+def visible_struct(definition: Definition, types: Types, states: str, refusal: str) -> str:
     """State rows with the visible row as one struct `_row`, NULL where the group has no rows."""
     assert definition.grouping is not None
     outputs = zip(definition.outputs, types.outputs, strict=True)
     columns = ", ".join(f"CAST({o.sql} AS {t})" for o, (_, t) in outputs)
     helpers = "".join(f", {h}" for h in _visible_helpers(types))
-    there = "_count > 0" if definition.grouping.keys else "TRUE"
+    least = 1 if definition.grouping.keys else 0
+    state = [n for n, _ in summary_columns(definition, types)]
+    there = f"{sound(state, refusal)} >= {least}"
     return (
         f"SELECT *, CASE WHEN {there} THEN STRUCT({columns}) END AS _row "
         f"FROM (SELECT *{helpers} FROM {states})"

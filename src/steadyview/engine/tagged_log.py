@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from steadyview.changes import RelationSchema, arrow_type
 from steadyview.changes.types import COUNT, SEQ
-from steadyview.delta.failures import told
+from steadyview.delta.parquet import CHECKED, reading
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames, column_ddl
 
@@ -69,6 +69,7 @@ class TaggedLog:
     cn_high: int
     after: int
     _hottest: dict[int, int] = field(default_factory=dict, compare=False)
+    _per_cn: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list, compare=False)
 
     def with_answer(self, frames: Frames, paths: Sequence[str]) -> str:
         """A temporary view over an answer's files and the log's, which has `TAGS` if it has rows.
@@ -78,6 +79,30 @@ class TaggedLog:
         ddl = column_ddl(self.relation, self.columns)
         ddl = f"{ddl}, {TAGS}" if self.paths else ddl
         return frames.parquet("answer", [*paths, *self.paths], ddl)
+
+    def per_cn(self) -> tuple[np.ndarray, np.ndarray]:
+        """The cns that have rows, ascending, and how many each."""
+        if not self._per_cn:
+            found = [np.unique(_cns(path), return_counts=True) for path in self.paths]
+            cns = np.concatenate([cns for cns, _ in found] or [np.zeros(0, np.int64)])
+            rows = np.concatenate([rows for _, rows in found] or [np.zeros(0, np.int64)])
+            distinct, place = np.unique(cns, return_inverse=True)
+            self._per_cn.append((distinct, np.bincount(place, rows, len(distinct)).astype(int)))
+        return self._per_cn[0]
+
+    def rows_within(self, after: int, upto: int) -> int:
+        """How many rows have a cn in (after, upto]."""
+        if after <= self.after and self.cn_high <= upto:
+            return self.rows
+        cns, rows = self.per_cn()
+        first, last = np.searchsorted(cns, (after, upto), side="right")
+        return int(rows[first:last].sum())
+
+    def touched(self, after: int, upto: int) -> bool:
+        """Whether there may be a row with a cn in (after, upto]."""
+        if self.cn_high <= upto:
+            return self.cn_high > after
+        return self.rows_within(after, upto) > 0
 
     def hottest(self, column: int) -> int:
         """The largest number of log rows that share one value of the column."""
@@ -98,6 +123,11 @@ def read_column(paths: Sequence[str], column: int) -> pa.ChunkedArray:
         [chunk for p in paths for chunk in pq.read_table(p, columns=[name])[name].chunks]
         or [pa.nulls(0)]
     )
+
+
+def _cns(path: str) -> np.ndarray:
+    found: np.ndarray = pq.read_table(path, columns=["_cn"])["_cn"].to_numpy()
+    return found
 
 
 def without_idle_updates(rows: pa.Table) -> pa.Table:
@@ -171,8 +201,8 @@ class LogTagger:
         within = (ds.field(SEQ) >= admitted.first) & (ds.field(SEQ) <= admitted.last)
         schema = pa.schema([(f"c{i}", arrow_type(relation.columns[i].type)) for i in columns])
         schema = schema.append(pa.field(COUNT, pa.int32())).append(pa.field(SEQ, pa.int64()))
-        with told(Path(files[0]).parent):
-            table = ds.dataset(list(files), schema=schema, format="parquet").to_table(filter=within)
+        with reading(Path(files[0]).parent, files):
+            table = ds.dataset(list(files), schema=schema, format=CHECKED).to_table(filter=within)
         table = without_idle_updates(table)
         place = table[SEQ].to_numpy() - admitted.first
         matters = admitted.mattering(after)[place]

@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 from steadyview.changes import RelationSchema
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.answers import store
-from steadyview.engine.failures import Carried
+from steadyview.engine.bags import copies
+from steadyview.engine.failures import Carried, literal, raising
 from steadyview.engine.frames import Frames, column_ddl
-from steadyview.errors import SourceDiverged
+from steadyview.errors import SourceDiverged, SteadyviewError
 from steadyview.sources.contract import Read, Snapshot
 from steadyview.update_log import UpdateLog
 
@@ -63,8 +64,13 @@ class RelationsAsOf:
         columns: Sequence[int],
         snapshot: Snapshot,
         reflection: Reflection,
+        *,
+        others: bool = False,
     ) -> str:
-        """A temporary view with the relation's rows at the cn, columns named as at the source."""
+        """A temporary view with the relation's rows at the cn, columns named as at the source.
+
+        `others`: the other columns are there as well, but an error for who needs their values.
+        """
         number = len(list(self._folder.iterdir()))
         spark = self._frames.spark
         parallelism = spark.sparkContext.defaultParallelism
@@ -74,7 +80,11 @@ class RelationsAsOf:
         rows = self._frames.parquet("relation", files, column_ddl(relation, columns))
         if changes := self._changes(relation, columns, reflection, path):
             rows = self._compensated(relation, columns, rows, changes)
-        return self._named(relation, columns, rows)
+        listed = [_named(relation, i) for i in columns]
+        if others:
+            more = (i for i in range(len(relation.columns)) if i not in columns)
+            listed += [_unread(relation, i) for i in more]
+        return self._frames.query("as_of", f"SELECT {', '.join(listed)} FROM {rows}")
 
     def _changes(
         self, relation: RelationSchema, columns: Sequence[int], reflection: Reflection, path: Path
@@ -104,29 +114,46 @@ class RelationsAsOf:
     ) -> str:
         """The rows counted together with the changes, then one row per copy again."""
         listed = _listed(columns)
-        contradiction = Carried(_diverged(relation, self._cn))
+        refusal = raising(_diverged(relation, self._cn), _row(relation, columns))
         return (
             f"(SELECT {listed} FROM (SELECT {listed}, SUM(n) AS n FROM (SELECT {listed}, 1L AS n "
-            f"FROM {rows} UNION ALL {changes}) GROUP BY {listed} HAVING SUM(n) <> 0) LATERAL VIEW "
-            f"EXPLODE(SEQUENCE(1L, IF(n > 0, n, RAISE_ERROR('{contradiction}')))) AS copy)"
+            f"FROM {rows} UNION ALL {changes}) GROUP BY {listed} HAVING SUM(n) <> 0) "
+            f"{copies('n', refusal)})"
         )
 
-    def _named(self, relation: RelationSchema, columns: Sequence[int], rows: str) -> str:
-        listed = ", ".join(
-            f"c{i} AS `{relation.columns[i].name.replace('`', '``')}`" for i in columns
-        )
-        return self._frames.query("as_of", f"SELECT {listed} FROM {rows}")
+
+def _named(relation: RelationSchema, column: int, value: str | None = None) -> str:
+    """The column under its name at the source."""
+    name = relation.columns[column].name.replace("`", "``")
+    return f"{value or f'c{column}'} AS `{name}`"
+
+
+def _unread(relation: RelationSchema, column: int) -> str:
+    """A column that nobody needs, as Spark itself finds out: needed, it is an error."""
+    name = relation.columns[column].name
+    needed = SteadyviewError(
+        f'the SQL text needs column "{name}" of "{relation.name}", which the view is kept without',
+        hint="report this: the view may be wrong",
+    )
+    raised = f"RAISE_ERROR({literal(str(Carried(needed)))})"
+    return _named(relation, column, f"CAST({raised} AS {relation.columns[column].type})")
 
 
 def _listed(columns: Sequence[int]) -> str:
     return ", ".join(f"c{i}" for i in columns)
 
 
+def _row(relation: RelationSchema, columns: Sequence[int]) -> str:
+    """The row as a struct with the source's names."""
+    fields = (f"{literal(relation.columns[i].name)}, c{i}" for i in columns)
+    return f"NAMED_STRUCT({', '.join(fields)})"
+
+
 def _diverged(relation: RelationSchema, cn: int) -> SourceDiverged:
     source = relation.name.source
     return SourceDiverged(
         f'the captured changes of "{relation.name}" are not what happened there',
-        detail=f"a row of cn {cn} would be there fewer than zero times: a change passed the "
+        detail=f"row {{row}} of cn {cn} would be there fewer than zero times: a change passed the "
         "capture by, or the warehouse's log is damaged",
         hint=f"run: steadyview source remove {source}, then run again: its views are built anew",
         source=source,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -46,14 +45,8 @@ class Difference:
     examples: list[dict[str, Any]]
 
 
-def difference(
-    frames: Frames, view: DataFrame, recomputed: DataFrame, averages: Collection[int] = ()
-) -> Difference:
-    """Compare as bags: equal rows are counted, not matched up; NULL equals NULL.
-
-    `averages`: columns with an AVG of whole numbers. Ours is exact, Spark's adds doubles in any
-    order: they may differ in the last digits.
-    """
+def difference(frames: Frames, view: DataFrame, recomputed: DataFrame) -> Difference:
+    """Compare as bags, exactly: equal rows are counted, not matched up; NULL equals NULL."""
     names = [f"x{i}" for i in range(len(view.columns))]
     parts = []
     for frame, sign in ((view, "-1L"), (recomputed, "1L")):
@@ -68,37 +61,20 @@ def difference(
             f"GROUP BY {listed} HAVING SUM(n) <> 0"
         ).persist(),
     )
-    compared = unequal
-    if averages:
-        near = _nearly_same(names, averages)
-        close = f"SELECT * FROM {unequal} s WHERE s.n * r.n < 0 AND {near}"
-        sql = f"SELECT * FROM {unequal} r WHERE NOT EXISTS ({close})"
-        compared = frames.query("differing", sql)
     totals = spark.sql(
         "SELECT COALESCE(SUM(IF(n > 0, n, 0)), 0) AS missing, "
-        f"COALESCE(SUM(IF(n < 0, -n, 0)), 0) AS extra FROM {compared}"
+        f"COALESCE(SUM(IF(n < 0, -n, 0)), 0) AS extra FROM {unequal}"
     ).first()
     assert totals is not None
     found = Difference(int(totals["missing"]), int(totals["extra"]), [])
     if found.missing or found.extra:
         worst = spark.sql(
-            f"SELECT * FROM {compared} ORDER BY ABS(n) DESC, {listed} LIMIT {_EXAMPLES}"
+            f"SELECT * FROM {unequal} ORDER BY ABS(n) DESC, {listed} LIMIT {_EXAMPLES}"
         )
         examples = [_example(view.columns, row.asDict()) for row in worst.collect()]
         found = replace(found, examples=examples)
     spark.table(unequal).unpersist()
     return found
-
-
-def _nearly_same(names: Sequence[str], averages: Collection[int]) -> str:
-    """The condition that rows `r` and `s` are the same but for the last digits of averages."""
-    exact = [f"r.{n} <=> s.{n}" for i, n in enumerate(names) if i not in averages]
-    close = [
-        f"(r.{n} <=> s.{n} OR ABS(r.{n} - s.{n}) <= 1e-9D * GREATEST(ABS(r.{n}), ABS(s.{n})))"
-        for i, n in enumerate(names)
-        if i in averages
-    ]
-    return " AND ".join(exact + close)
 
 
 def _example(columns: list[str], row: dict[str, Any]) -> dict[str, Any]:

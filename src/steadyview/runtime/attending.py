@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from steadyview.runtime.keeping import Keeping
 class Answering(Protocol):
     """The warehouse, as far as queries go."""
 
-    def query_at(self, sql: str, at: Any = None, **options: Any) -> Any:
+    def query_at(self, sql: str, at: Any = None, **limits: Any) -> Any:
         """Rows, and the cn and time they are of."""
 
 
@@ -77,9 +78,16 @@ class Attendant:
         return {"done": wished.result()}
 
     def _query(self, request: dict[str, Any], stream: BinaryIO) -> None:
-        found = self._warehouse.query_at(request["sql"], request["at"], **request["options"])
+        timeout = request["timeout"]
+        found = self._warehouse.query_at(
+            request["sql"],
+            request["at"],
+            max_rows=request["max_rows"],
+            timeout=None if timeout is None else timedelta(seconds=timeout),
+            strict=request["strict"],
+        )
         rows = found.rows()
-        header = {"cn": found.cn, "time": found.time.isoformat(), "warnings": found.warnings}
-        write_answer(stream, header)
-        with pa.ipc.new_stream(stream, rows.schema) as sink:
-            sink.write_table(rows)
+        header = {"cn": found.cn, "time": found.time.isoformat(), "cut": rows.cut}
+        write_answer(stream, {**header, "warnings": list(found.warnings)})
+        with pa.ipc.new_stream(stream, rows.table.schema) as sink:
+            sink.write_table(rows.table)

@@ -190,6 +190,7 @@ class Keeping:
         self._housekeeping.now()
         if report:
             report()
+        self._maintainer.faults.check()
         cn = self._parts.catalog.commits.last_cn()
         return RunSummary(
             cn - first,

@@ -1,39 +1,40 @@
 """Keeping the views: first states, batches, publication, apply.
 
 A cycle opens a moment, computes every running view's change up to its cn, and publishes all of them
-in one catalog transaction. A view whose source is away stays where it is and catches up later; a
-view that fails stops alone.
+in one catalog transaction; a backlog is worked off in pieces, each of which is published before the
+next is begun. A view whose source is away stays where it is and catches up later; a view that fails
+stops alone, and one in which we failed is tried again alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-
-from pyspark.errors import PySparkException
 
 from steadyview.catalog import Base, Published, ViewRow, ViewSpec
 from steadyview.catalog import Batch as BatchRecord
 from steadyview.changes import Loss
 from steadyview.crash_points import crash_point
-from steadyview.engine.analysis import reason
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped
-from steadyview.runtime.batch import Batch, Done, Work, check_data_error
+from steadyview.runtime.batch import Asked, Batch, Done, Work
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
 from steadyview.runtime.kept import described, goes_on
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
+from steadyview.runtime.pieces import SIZE
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.recompute import recomputed
 from steadyview.runtime.recording import Recording
+from steadyview.runtime.trouble import Faults, trouble
 from steadyview.warehouse.apply import Applier, due
 from steadyview.warehouse.view_store import ViewStore
 
@@ -74,6 +75,7 @@ class Maintainer:
         self._recordings = recordings or {}
         self._forced = ForcedViews(parts, wait_for, self._recordings)
         self._attempts: dict[str, _Attempt] = {}
+        self.faults = Faults()
         self.lookups = 0
         self.changes: Counter[str] = Counter()
         self.batches = 0
@@ -245,15 +247,32 @@ class Maintainer:
             done = self._forced.work(plan, target, seconds)
         except ColumnLost as lost:
             self._stop_users([plan], lost)
-        except ViewStopped:
+        except ViewStopped as stopped:
             self._stop_lost([plan])
-        except PySparkException as error:
-            cn = self._views.get(plan.name).cn or 0
-            why = reason(check_data_error(error))
-            self._views.stop(plan.name, why, cn + 1, mendable=True)
+            self._stop_at(plan.name, stopped)
+        except Exception as error:  # noqa: BLE001 - sorted by `trouble`
+            self._stop_at(plan.name, error)
         else:
             self.lookups += done.lookups
             self.changes[plan.name] += done.changes
+            self._went_on(self._views.get(plan.name))
+
+    def _stop_at(self, name: str, error: Exception) -> None:
+        """The view cannot go on from where it is: for good, or by a fault of ours for now."""
+        row = self._views.get(name)
+        if row.state == "stopped":
+            return
+        found = trouble(error, self._parts.spark, self._parts.root)
+        if found.error is not None:
+            self._views.stop(name, found.error, (row.cn or 0) + 1, mendable=found.mendable)
+        if found.fault is not None:
+            self._views.tell(name, str(self.faults.met(name, found.fault)))
+
+    def _went_on(self, row: ViewRow) -> None:
+        """What was wrong with a view that is not stopped is over."""
+        self.faults.over(row.name)
+        if row.error is not None and row.state != "stopped":
+            self._views.tell(row.name, None)
 
     def close(self) -> None:
         """Forget the algorithms' objects: they start again from what is published."""
@@ -284,35 +303,74 @@ class Maintainer:
         moment: Moment,
         started: int,
     ) -> int:
-        incremental = [self._work(p, rows[p.name]) for p in plans if p.definition is not None]
-        after = min((w.after for w in incremental if w.after is not None), default=moment.upto)
-        admitted = {
-            name: admitted_since(name, moment, after, self._parts.catalog, self._parts.log)
-            for name in moment.snapshots
-        }
+        works = [self._work(p, rows[p.name]) for p in plans if p.definition is not None]
+        after = min((w.after for w in works if w.after is not None), default=moment.upto)
+        admitted, works = self._admitted(works, moment, after)
+        whole = [p for p in plans if p.definition is None and p.sources <= admitted.keys()]
         with self._scratch() as (frames, folder):
             batch = Batch(frames, folder, moment, admitted, self._parts.log, self._shadow)
-            done = batch.run(incremental) if incremental else []
-            whole = [p for p in plans if p.definition is None]
-            done += self._recompute(whole, rows, moment, folder, frames)
-        self._publish(done, rows, admitted)
-        sent = batch.lookups
-        record = BatchRecord(
-            after,
-            moment.upto,
-            moment.upto - after,
-            sent.sent if sent else 0,
-            sent.rows if sent else 0,
-            started,
-            self._parts.clock.now_us(),
-        )
+            if works:
+                batch.prepare(works)
+
+            def recomputed() -> Iterator[Done]:
+                return self._recompute(whole, rows, moment, folder, frames)
+
+            def publish(done: Sequence[Done]) -> None:
+                self._publish(done, rows, admitted)
+
+            if any(rows[p.name].cn is None for p in plans):
+                for done in chain(batch.first_states(), recomputed()):
+                    publish([done])
+                self._record(after, moment.upto, batch.asked, started)
+            else:
+                self._pieces(batch, after, recomputed, publish, started)
+        for work in works:
+            if work.after is not None and work.plan.name in self._recordings:
+                self._recordings[work.plan.name].lookups += batch.asked.sent
+        return moment.upto
+
+    def _pieces(
+        self,
+        batch: Batch,
+        after: int,
+        recomputed: Callable[[], Iterator[Done]],
+        publish: Callable[[Sequence[Done]], None],
+        started: int,
+    ) -> None:
+        """Piece by piece, each published; recomputed views have a state at the end alone."""
+        asked, last = batch.asked, False
+        while not last:
+            begun = time.monotonic()
+            rows, upto = batch.next_piece(after, SIZE)
+            done = batch.piece(upto)
+            SIZE.took(rows, time.monotonic() - begun)
+            last = upto == batch.upto or batch.over
+            publish([*done, *recomputed()] if last else done)
+            self._record(after, upto, asked, started)
+            after, asked, started = upto, Asked(), self._parts.clock.now_us()
+
+    def _admitted(
+        self, works: Sequence[Work], moment: Moment, after: int
+    ) -> tuple[dict[str, Admitted], list[Work]]:
+        """What each source committed, and the views to work on: a damaged log stops its readers."""
+        found: dict[str, Admitted] = {}
+        catalog, log = self._parts.catalog, self._parts.log
+        for name in moment.snapshots:
+            try:
+                found[name] = admitted_since(name, moment, after, catalog, log)
+            except StorageDamaged as damage:
+                readers = [p for p in self._plans.values() if name in p.sources]
+                for plan in readers:
+                    self._stop_at(plan.name, damage)
+        return found, [w for w in works if w.plan.sources <= found.keys()]
+
+    def _record(self, after: int, upto: int, asked: Asked, started: int) -> None:
+        """For `status`: what a piece took; the first one has all the lookups of its batch."""
+        now = self._parts.clock.now_us()
+        record = BatchRecord(after, upto, upto - after, asked.sent, asked.rows, started, now)
         self._parts.catalog.batches.record(record)
         self.batches += 1
-        self.lookups += record.lookups
-        for work in incremental:
-            if work.after is not None and work.plan.name in self._recordings:
-                self._recordings[work.plan.name].lookups += record.lookups
-        return moment.upto
+        self.lookups += asked.sent
 
     @contextmanager
     def _scratch(self) -> Iterator[tuple[Frames, Path]]:
@@ -341,24 +399,27 @@ class Maintainer:
         moment: Moment,
         folder: Path,
         frames: Frames,
-    ) -> list[Done]:
-        done = []
+    ) -> Iterator[Done]:
         for plan in plans:
-            store, cn = self._store(plan, rows[plan.name]), rows[plan.name].cn
-            if cn is not None and not self._changed(plan, cn, moment.upto):
-                done.append(Done(Work(plan, store, cn), moment.upto, 0, store.newest_base()))
+            row = rows[plan.name]
+            work = Work(plan, self._store(plan, row), row.cn)
+            if row.cn is None:
+                work.store.create()
+            if work.after is not None and not self._changed(plan, work.after, moment.upto):
+                yield Done(work, moment.upto, 0, work.store.newest_base())
                 continue
             try:
                 frame, _ = recomputed(self._parts, frames, plan, moment, moment.upto, folder)
-                name = frames.frame("recomputed", frame)
-                sql = f"SELECT * FROM {name}"
-                base = Applier(self._parts.spark, store).replace(sql, moment.upto)
-                done.append(Done(Work(plan, store, cn), moment.upto, 0, base))
-            except PySparkException as error:
-                text = reason(check_data_error(error))
-                upto = moment.upto - 1 if cn is None else cn
-                done.append(Done(Work(plan, store, cn), upto, 0, error=text))
-        return done
+                sql = f"SELECT * FROM {frames.frame('recomputed', frame)}"
+                base = Applier(self._parts.spark, work.store).replace(sql, moment.upto)
+            except Exception as error:  # noqa: BLE001 - sorted by `trouble`
+                found = trouble(error, self._parts.spark, self._parts.root)
+                upto = moment.upto - 1 if work.after is None else work.after
+                yield Done(
+                    work, upto, 0, error=found.error, fault=found.fault, mendable=found.mendable
+                )
+            else:
+                yield Done(work, moment.upto, 0, base)
 
     def _changed(self, plan: Planned, after: int, upto: int) -> bool:
         runs = self._parts.catalog.commits.runs(after + 1, upto)
@@ -381,10 +442,15 @@ class Maintainer:
         self.changes.update({d.work.plan.name: d.changes for d in done})
         crash_point("published")
         for d in done:
-            if d.error is not None and rows[d.work.plan.name].replacement:
-                self._views.give_up(rows[d.work.plan.name].id)
+            name = d.work.plan.name
+            if d.error is not None and rows[name].replacement:
+                self._views.give_up(rows[name].id)
             elif d.error is not None:
-                self._views.stop(d.work.plan.name, d.error, d.upto + 1, mendable=True)
+                self._views.stop(name, d.error, d.upto + 1, mendable=d.mendable)
+            elif d.fault is not None:
+                self._views.tell(name, str(self.faults.met(name, d.fault)))
+            else:
+                self._went_on(rows[name])
         for source, seen in admitted.items():
             self._parts.catalog.sources.settle(source, settled_upto(seen))
         crash_point("settled")
@@ -396,6 +462,8 @@ class Maintainer:
             plan = self._plans[row.name]
             if row.cn is None or plan.definition is None or row.base_cn is None:
                 continue
+            if self.faults.waits(row.name):
+                continue
             store = self._store(plan, row)
             if everything or due(store, row):
                 rolled += self._rolled(store, row)
@@ -406,9 +474,8 @@ class Maintainer:
         try:
             with spark_told(self._parts.root):
                 return self._roll(store, row)
-        except PySparkException as error:
-            why = reason(check_data_error(error))
-            self._views.stop(row.name, why, row.cn or 0, mendable=True)
+        except Exception as error:  # noqa: BLE001 - sorted by `trouble`
+            self._stop_at(row.name, error)
             return 0
 
     def _roll(self, store: ViewStore, row: ViewRow) -> int:
@@ -468,7 +535,11 @@ class Maintainer:
 
     def _ready(self, available: frozenset[str], *, building: bool) -> list[ViewRow]:
         rows = self._rows(building=building).values()
-        return [row for row in rows if self._plans[row.name].sources <= available]
+        return [
+            row
+            for row in rows
+            if self._plans[row.name].sources <= available and not self.faults.waits(row.name)
+        ]
 
     def _rows(self, *, building: bool) -> dict[str, ViewRow]:
         """The views to be kept or, `building`, those to get a first state, by name."""
@@ -503,7 +574,7 @@ def _published(done: Done, row: ViewRow) -> Published | None:
         if row.base_cn is not None and row.base_version is not None
         else None
     )
-    if base is None or (row.cn is None and done.error is not None):
+    if base is None or done.fault is not None or (row.cn is None and done.failed):
         return None
     return Published(done.work.plan.name, done.upto, done.delta_version, base.cn, base.version)
 

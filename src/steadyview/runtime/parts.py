@@ -21,6 +21,8 @@ from steadyview.update_log import UpdateLog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOOK = 3
+"""Seconds after which `check` and `explain` go on without a source that does not answer."""
 _numbers = count(1)
 
 
@@ -57,11 +59,16 @@ class Parts:
         self.sources[name] = self._opened(name)
         return self.sources[name]
 
-    def _opened(self, name: str) -> Source:
+    def opened_briefly(self, name: str) -> Source:
+        """The source for a look: one that does not answer soon is not waited for. Close it."""
+        return self._opened(name, LOOK)
+
+    def _opened(self, name: str, patience: int | None = None) -> Source:
         if name in self.project.unready:
             raise self.project.unready[name]
         settings = {k: v for k, v in self.project.sources[name].items() if k != "audit"}
-        return open_source(name, settings, self.project.root, owner_of(self.catalog, name))
+        owner = owner_of(self.catalog, name)
+        return open_source(name, settings, self.project.root, owner, patience)
 
     def close(self) -> None:
         """Let go of the sources' connections."""

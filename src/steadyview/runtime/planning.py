@@ -207,8 +207,8 @@ def _recomputed_types(
     """The types of a view kept by recomputing its SQL text; refused if Spark cannot read it."""
     try:
         return spark_types.of_text(text, used)
-    except ViewRefused:
-        if not BY_CODE[refusal.code].recompute:
+    except ViewRefused as own:
+        if own.code != "OUTWARD" and not BY_CODE[refusal.code].recompute:
             raise refusal from None
         raise
 

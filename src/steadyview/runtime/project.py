@@ -27,7 +27,7 @@ FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
 
 _SECTIONS = ("project", "spark", "sources")
-_PROJECT_KEYS = ("name", "warehouse", "retention")
+_PROJECT_KEYS = ("name", "warehouse", "retention", "shared")
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "postgresql": (("type", "url", "tables"), ("slot", "publication", "audit")),
@@ -80,6 +80,8 @@ class Project:
     views: tuple[ViewFile, ...]
     unready: Mapping[str, ConfigError] = field(default_factory=dict)
     """Sources with a setting whose variable is not set: reading views does not need them."""
+    shared: bool = False
+    """Whether the group of the warehouse's folder may read and write in it, too."""
 
 
 def load_project(directory: str | Path, environment: Mapping[str, str] = os.environ) -> Project:
@@ -100,6 +102,7 @@ def load_project(directory: str | Path, environment: Mapping[str, str] = os.envi
         retention=_retention(project, file),
         views=_view_files(root / "views"),
         unready=unready,
+        shared=_shared(project, file),
     )
 
 
@@ -223,6 +226,13 @@ def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
             detail="a duration is a whole number of minutes, hours, days or weeks, not zero",
             hint=_example("retention"),
         ) from None
+
+
+def _shared(project: Mapping[str, Any], file: Path) -> bool:
+    shared = project.get("shared", False)
+    if not isinstance(shared, bool):
+        raise ConfigError(f'"shared" in [project] of {file} must be true or false')
+    return shared
 
 
 def _spark_settings(section: Mapping[str, Any], file: Path) -> dict[str, str]:

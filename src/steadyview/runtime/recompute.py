@@ -7,10 +7,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from steadyview.engine.frames import Frames
+from steadyview.engine.guard import guarded
 from steadyview.query.as_of import Reflection, RelationsAsOf
 from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
+from steadyview.views.definition import Average
 from steadyview.views.rewrite import with_tables
 
 
@@ -30,5 +32,14 @@ def recomputed(
             columns,
             moment.snapshots[source],
             Reflection(admitted.first, admitted.cn, admitted.reflected),
+            others=True,
         )
-    return frames.spark.sql(with_tables(plan.text, names, plan.relations)), relations.compensated
+    text = with_tables(plan.text, names, plan.relations, _of_whole_numbers(plan))
+    return guarded(frames.spark, text, names.values()), relations.compensated
+
+
+def _of_whole_numbers(plan: Planned) -> list[Average]:
+    """The averages that are kept as DOUBLE: those of anything else are exact in Spark as well."""
+    grouping = plan.definition.grouping if plan.definition else None
+    averages = grouping.averages if grouping else ()
+    return [a for a in averages if plan.types.averages[a.number] == "DOUBLE"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 from steadyview.catalog import merge_schema
@@ -77,12 +78,12 @@ def _look(parts: Parts, name: str) -> Relations | SteadyviewError:
     recorded = {s.name: s for s in parts.catalog.sources.schemas(name)}
     schemas = []
     try:
-        source = parts.sources[name]
-        for current in source.schemas():
-            merged = merge_schema(recorded.get(current.name, current), current)
-            schemas.append(merged)
-            unsupported[current.name] = _gone(merged, current)
-        _add(unsupported, source)
+        with closing(parts.opened_briefly(name)) as source:
+            for current in source.schemas():
+                merged = merge_schema(recorded.get(current.name, current), current)
+                schemas.append(merged)
+                unsupported[current.name] = _gone(merged, current)
+            _add(unsupported, source)
     except (SourceUnavailable, SourceRefused, ConfigError) as error:
         return error
     return Relations(tuple(schemas), unsupported)
@@ -91,6 +92,10 @@ def _look(parts: Parts, name: str) -> Relations | SteadyviewError:
 def record_relations(parts: Parts, source: Source) -> list[RelationSchema]:
     """Record what the source has now and set up its capture; the relations to capture."""
     parts.catalog.sources.register(source.name, source.family)
+    known = parts.catalog.sources.schemas(source.name)
+    parts.log.check_there([s.name for s in known])
+    # a relation has its log before it is recorded: a recorded one without was tampered with
+    parts.log.prepare([s for s in source.schemas() if s.name not in {k.name for k in known}])
     source.prepare([parts.catalog.sources.record_schema(s) for s in source.schemas()])
     # once more: what was set up may have given the relations their membership
     relations = [parts.catalog.sources.record_schema(s) for s in source.schemas()]

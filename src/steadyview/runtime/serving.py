@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import Base, Catalog, ViewRow
-from steadyview.engine.analysis import reason
 from steadyview.errors import ConfigError, OutsideRetention
 from steadyview.runtime.kept import algorithm_of, has_every_state
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.status import from_us
 from steadyview.update_log import UpdateLog
-from steadyview.views.mentions import mentioned
 from steadyview.warehouse.history import changes
 from steadyview.warehouse.states import States, check_readable, nearest
 from steadyview.warehouse.view_store import ViewStore
 
 At = int | datetime | str | None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Rows, and the cn and time they are of."""
-
-    frame: DataFrame
-    cn: int
-    time: datetime
 
 
 @dataclass(frozen=True)
@@ -95,31 +83,6 @@ def row_of(catalog: Catalog, plan: Planned) -> ViewRow:
             f'the SQL of view "{plan.name}" was changed', hint="steadyview run rebuilds it"
         )
     return row
-
-
-def answer(
-    parts: Parts, spark: SparkSession, plans: Mapping[str, Planned], sql: str, at: At
-) -> Answer:
-    """Spark SQL over the views it mentions, all of them at one cn."""
-    names = mentioned(sql, plans)
-    rows = {n: row_of(parts.catalog, plans[n]) for n in names}
-    for row in rows.values():
-        check_readable(row, row.cn or 0)
-    newest = min((row.cn for row in rows.values() if row.cn is not None), default=None)
-    cn = resolve(parts.catalog, at) if at is not None else newest
-    if cn is None:
-        cn = parts.catalog.commits.last_cn()
-    for name, row in rows.items():
-        rows_at(parts, spark, plans[name], row, cn).createOrReplaceTempView(name)
-    try:
-        frame = spark.sql(sql)
-    except PySparkException as error:
-        raise ConfigError(
-            "Spark rejects the query",
-            detail=reason(error),
-            hint=f"views: {', '.join(sorted(plans)) or 'none'}",
-        ) from error
-    return Answer(frame, cn, from_us(parts.catalog.commits.time_of(cn)))
 
 
 def history(parts: Parts, plan: Planned, limit: int) -> list[Commit]:

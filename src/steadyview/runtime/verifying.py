@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 
-from steadyview.engine.failures import spark_told
+from steadyview.engine.failures import SparkError, reason, spark_told
 from steadyview.engine.frames import Frames
-from steadyview.engine.session import beside
-from steadyview.errors import DefiniteError, StorageDamaged
+from steadyview.engine.session import beside, ended
+from steadyview.errors import SteadyviewError, StorageDamaged, StorageUnavailable
 from steadyview.query.verify import Verdict, difference
 from steadyview.runtime.moment import WaitFor, open_moment
 from steadyview.runtime.parts import Parts
@@ -35,7 +34,7 @@ def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -
     ):
         view = rows_at(parts, frames.spark, plan, row, cn)
         expected, compensated = recomputed(parts, frames, plan, moment, cn, folder)
-        found = difference(frames, view, expected, _averages(plan))
+        found = difference(frames, view, expected)
     return Verdict(
         plan.name,
         cn,
@@ -48,23 +47,19 @@ def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -
     )
 
 
-def _averages(plan: Planned) -> frozenset[int]:
-    """The outputs that rest on an average kept as DOUBLE."""
-    doubles = [f"_visible_avg_{a}" for a, t in enumerate(plan.types.averages) if t == "DOUBLE"]
-    outputs = plan.definition.outputs if plan.definition else ()
-    return frozenset(
-        i for i, o in enumerate(outputs) if any(re.search(rf"\b{d}\b", o.sql) for d in doubles)
-    )
-
-
 def verify_or_tell(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -> Verdict:
-    """The verdict; where the view or its sources cannot be read, one that says why."""
+    """The verdict; where the view or its sources cannot be read, one that says why.
+
+    What concerns every view is raised: a damaged warehouse, a disk or Spark that does not answer.
+    """
     started = time.monotonic()
     try:
         return verify_view(parts, plan, wait_for, at)
-    except StorageDamaged:
+    except (StorageDamaged, StorageUnavailable):
         raise
-    except DefiniteError as error:
+    except (SteadyviewError, *SparkError) as error:
+        if ended(parts.spark):
+            raise
         cn = parts.catalog.views.get(plan.name).cn if at is None else resolve(parts.catalog, at)
         took = time.monotonic() - started
-        return Verdict(plan.name, cn or 0, False, 0, 0, 0, took, error=str(error))
+        return Verdict(plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error))

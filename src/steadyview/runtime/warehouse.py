@@ -10,10 +10,11 @@ Reading works while another process maintains; only one process maintains at a t
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from steadyview.errors import (
     TransientError,
     WarehouseHeld,
 )
+from steadyview.modes import settle
 from steadyview.nearest import nearest_or_all
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.holding import this_process
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from steadyview.checking import History
     from steadyview.query.verify import Verdict
+    from steadyview.runtime.asking import Answer
     from steadyview.runtime.checks import SourceCheck, ViewCheck
     from steadyview.runtime.conventional import Deviation, Shadow
     from steadyview.runtime.explain import Explanation
@@ -45,8 +48,9 @@ if TYPE_CHECKING:
     from steadyview.runtime.parts import Parts
     from steadyview.runtime.planning import Planned, Refused
     from steadyview.runtime.recording import Recording
+    from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
-    from steadyview.runtime.serving import Answer, Commit
+    from steadyview.runtime.serving import Commit
 
 # What needs Spark, Delta or a driver is imported where it is used: `status` answers without them.
 
@@ -83,7 +87,8 @@ class Warehouse:
     @cached_property
     def _catalog(self) -> Catalog:
         _refuse_orphans(self.project.warehouse)
-        catalog = Catalog.create(self.project.warehouse, self._clock)
+        project = self.project
+        catalog = Catalog.create(project.warehouse, self._clock, shared=project.shared)
         self._closing.callback(catalog.close)
         return catalog
 
@@ -322,6 +327,8 @@ class Warehouse:
     def _lease(self, command: str) -> Lease:
         # the catalog's folder must be there before its lease can be taken
         _ = self._catalog
+        if changed := settle(self.project.warehouse, shared=self.project.shared):
+            warnings.warn(changed, stacklevel=3)
         return Lease.acquire(self.project.warehouse, this_process(command, self._clock))
 
     @contextmanager
@@ -388,12 +395,43 @@ class Warehouse:
         """Spark SQL over the views, all at one cn."""
         return self.query_at(sql, at).frame
 
-    def query_at(self, sql: str, at: At = None) -> Answer:
-        """The same, with the cn and the time of the answer."""
-        from steadyview.engine.session import beside
-        from steadyview.runtime import serving
+    def query_at(
+        self,
+        sql: str,
+        at: At = None,
+        *,
+        max_rows: int | None = None,
+        timeout: timedelta | None = None,
+        strict: bool = False,
+    ) -> Answer:
+        """The same, with the cn and the time of the answer, and with what to know of it.
 
-        return serving.answer(self._parts, beside(self._parts.spark), self._readable(), sql, at)
+        `max_rows` and `timeout` limit what `rows` of the answer gives; `strict`: a view that is
+        stopped is an error, not a warning.
+        """
+        from steadyview.engine.session import beside
+        from steadyview.runtime.asking import Limits, Question, answer
+        from steadyview.runtime.schemas import known_relations
+
+        asked = Question(sql, at, Limits(max_rows, timeout, strict))
+        plans = self._plans(known_relations(self._parts))
+        return answer(self._parts, beside(self._parts.spark), plans, asked)
+
+    def told(self, wanted: Wanted) -> Told:
+        """The rows of a query: from the process that keeps the views, or else from here."""
+        from steadyview.runtime.remote import Told, told_by_keeper
+
+        if self._keeping is None and (found := told_by_keeper(self.project.warehouse, wanted)):
+            return found
+        answer = self.query_at(
+            wanted.sql,
+            wanted.at,
+            max_rows=wanted.max_rows,
+            timeout=wanted.timeout,
+            strict=wanted.strict,
+        )
+        rows = answer.rows()
+        return Told(rows.table, rows.cut, answer.cn, answer.time, answer.warnings)
 
     def verify(self, views: Sequence[str] | None = None, at: At = None) -> list[Verdict]:
         """Recompute views from their SQL text and compare.

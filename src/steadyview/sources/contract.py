@@ -189,7 +189,13 @@ class Source(Protocol):
         """
 
     def remove(self) -> list[str]:
-        """Undo `prepare` completely; what was removed, for people. Idempotent."""
+        """Undo `prepare` completely; what was removed, for people. Idempotent.
+
+        Needs no more than how to reach the source, and the `proof` of the owner.
+        """
+
+    def holdings(self) -> list[str]:
+        """What of ours still stands at the source and what it costs there, for people."""
 
     def position(self, text: str) -> StreamPosition:
         """Read back what `str(position)` wrote."""

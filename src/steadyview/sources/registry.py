@@ -24,17 +24,25 @@ def left_behind(name: str, family: str, owner: Owner) -> list[str]:
 
 
 def open_source(
-    name: str, settings: Mapping[str, Any], base_dir: Path, owner: Owner = NOBODY
+    name: str,
+    settings: Mapping[str, Any],
+    base_dir: Path,
+    owner: Owner = NOBODY,
+    patience: int | None = None,
 ) -> Source:
     """The source described by one `[sources.NAME]` table; relative paths start at `base_dir`.
 
+    `patience`: seconds after which an attempt to connect is given up, if not as the family does.
     Nothing is connected yet. Raises ConfigError for an unknown type or setting.
     """
     family = settings.get("type")
     if family == "postgresql":
-        return PostgresSource(name, settings, owner)
+        return PostgresSource(name, settings, owner, patience)
     if family == "sqlite":
-        return SqliteSource(name, settings, base_dir, owner)
+        source = SqliteSource(name, settings, base_dir, owner)
+        if patience is not None:
+            source.patience = patience
+        return source
     raise ConfigError(
         f'source "{name}" has the unknown type "{family}"', hint='known are: "postgresql", "sqlite"'
     )

@@ -9,7 +9,7 @@ readers filter by `_seq`. Columns that a file lacks (added later at the source) 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from steadyview.changes import RelationName, RelationSchema
 from steadyview.changes.types import SEQ, TX
 from steadyview.delta import FileEntry, Table, compaction
 from steadyview.delta.failures import told
+from steadyview.delta.files import check_whole
+from steadyview.delta.parquet import CHECKED, reading
+from steadyview.errors import StorageDamaged
 from steadyview.update_log import recovery
 from steadyview.update_log.layout import prepare, source_folder, table_of, tables_of
 from steadyview.update_log.writing import FlushWriter
@@ -43,6 +46,18 @@ class UpdateLog:
         for relation in relations:
             prepare(self.root, relation)
 
+    def check_there(self, relations: Iterable[RelationName]) -> None:
+        """StorageDamaged if one of these relations, captured before, has no table any more."""
+        for relation in relations:
+            table = self.table(relation)
+            if not table.exists():
+                raise StorageDamaged(
+                    f'the update log of "{relation}" is missing',
+                    detail=f'changes were captured into table "{table.path}", which is not there',
+                    hint="restore the warehouse folder from a backup, or run: steadyview source "
+                    f"remove {relation.source}, then run again: its views are built anew",
+                )
+
     def recover(self, source: str, known_flush: int) -> int:
         """Remove flushes the catalog does not know; the next flush number to use."""
         return recovery.recover(self.root, source, known_flush)
@@ -63,6 +78,7 @@ class UpdateLog:
         """The files that may hold rows of these transactions, in seq order."""
         files = self.table(relation).files()
         found = [f for f in files if f.may_hold(SEQ, seq_from, seq_to)]
+        check_whole(found)
         return sorted(found, key=lambda f: (f.ranges[SEQ], f.relative))
 
     def files(self, relation: RelationName, seq_from: int = 1, seq_to: int = _FOREVER) -> list[str]:
@@ -133,8 +149,8 @@ def _transactions(table: Table, seq_from: int, seq_to: int) -> pa.Table:
 def _count(table: Table, files: list[str], first: int, wanted: np.ndarray) -> int:
     """The rows of wanted transactions, batch by batch: a file may be as large as it likes."""
     within = (pc.field(SEQ) >= first) & (pc.field(SEQ) < first + len(wanted))
-    with told(table.path):
-        dataset = ds.dataset(files, schema=_STORED, format="parquet")
+    with reading(table.path, files):
+        dataset = ds.dataset(files, schema=_STORED, format=CHECKED)
         batches = dataset.to_batches(columns=[SEQ], filter=within)
         return sum(int(wanted[b.column(0).to_numpy() - first].sum()) for b in batches)
 
@@ -143,5 +159,5 @@ def _read(
     table: Table, files: list[str], schema: pa.Schema, seq_from: int, seq_to: int
 ) -> pa.Table:
     wanted = (pc.field(SEQ) >= seq_from) & (pc.field(SEQ) <= seq_to)
-    with told(table.path):
-        return ds.dataset(files, schema=schema, format="parquet").to_table(filter=wanted)
+    with reading(table.path, files):
+        return ds.dataset(files, schema=schema, format=CHECKED).to_table(filter=wanted)

@@ -74,11 +74,27 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Average:
+    """An AVG in the user's text: its tokens, its argument's, and the argument's number.
+
+    Tokens `start` up to, not including, `stop` of the view's SELECT.
+    """
+
+    call: tuple[int, int]
+    argument: tuple[int, int]
+    number: int
+
+
+@dataclass(frozen=True)
 class Grouping:
-    """GROUP BY keys (none for a global aggregate) and the aggregated arguments, numbered."""
+    """GROUP BY keys (none for a global aggregate) and the aggregated arguments, numbered.
+
+    `averages`: where the text asks for them, for whoever computes them in another way.
+    """
 
     keys: tuple[str, ...]
     arguments: tuple[Argument, ...]
+    averages: tuple[Average, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,24 @@ SESSION_WORDS = _names("""
 """)
 """Functions of the session or the clock that need no parentheses."""
 
+_CLOCK = _names("""
+    curdate current_date current_time current_timestamp current_timezone localtimestamp now
+""")
+
 _SESSION = SESSION_WORDS | _names("curdate current_path now version")
 
-_NON_DETERMINISTIC = _names("""
-    aes_encrypt assert_true input_file_block_length input_file_block_start input_file_name
-    java_method monotonically_increasing_id raise_error rand randn random randstr reflect
-    shuffle spark_partition_id try_reflect uniform uuid
+_DICE = _names("""
+    aes_encrypt assert_true monotonically_increasing_id raise_error rand randn random randstr
+    shuffle spark_partition_id uniform uuid
 """)
+
+_OUTWARD = _names("""
+    from_xml input_file_block_length input_file_block_start input_file_name java_method reflect
+    schema_of_xml try_reflect xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
+    xpath_number xpath_short xpath_string
+""")
+"""What reaches beyond the rows: Java methods, names of files, XML, whose text or options may name
+files and addresses that are then opened."""
 
 _GENERATORS = _names("""
     explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack
@@ -71,7 +82,7 @@ SCALAR = _names("""
     datepart day dayname dayofmonth dayofweek dayofyear decimal decode degrees div double e
     element_at elt encode endswith equal_null exists exp expm1 extract factorial filter
     find_in_set flatten float floor forall format_number format_string from_csv from_json
-    from_unixtime from_utc_timestamp from_xml get get_json_object getbit greatest hash hex
+    from_unixtime from_utc_timestamp get get_json_object getbit greatest hash hex
     hll_sketch_estimate hll_union hour hypot if ifnull ilike in initcap instr int
     is_valid_utf8 is_valid_variant is_variant_null isnan isnotnull isnull json_array_length
     json_object_keys kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
@@ -88,7 +99,7 @@ SCALAR = _names("""
     octet_length or overlay parse_json parse_url pi pmod position positive pow power printf
     quarter quote radians reduce regexp regexp_count regexp_extract regexp_extract_all
     regexp_instr regexp_like regexp_replace regexp_substr repeat replace reverse right rint
-    rlike round rpad rtrim schema_of_csv schema_of_json schema_of_variant schema_of_xml sec
+    rlike round rpad rtrim schema_of_csv schema_of_json schema_of_variant sec
     second sentences sequence sha sha1 sha2 shiftleft shiftright shiftrightunsigned sign
     signum sin sinh size slice smallint sort_array soundex space split split_part sqrt
     st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid startswith str_to_map string
@@ -112,8 +123,7 @@ SCALAR = _names("""
     unbase64 unhex unix_date unix_micros unix_millis unix_seconds unix_timestamp upper
     url_decode url_encode validate_utf8 variant_get vector_cosine_similarity
     vector_inner_product vector_l2_distance vector_norm vector_normalize weekday weekofyear
-    when width_bucket xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
-    xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
+    when width_bucket xxhash64 year zeroifnull zip_with
 """)
 
 _LISTS = _names("array_agg collect_list collect_set histogram_numeric approx_top_k")
@@ -131,6 +141,21 @@ INSTEAD = {
     "grouping_id": "leave it out: without GROUPING SETS, CUBE or ROLLUP it is 0 in every row",
 }
 """What to write for single functions that are refused."""
+_OPERATORS = _names("! % & * + - / < << <= <=> = == > >= >> >>> ^ | ~")
+
+QUERY = (
+    SCALAR
+    | frozenset(AGGREGATES)
+    | _names("grouping grouping_id max min range")
+    | _OTHER_AGGREGATES
+    | _WINDOWS
+    | _TIME_WINDOWS
+    | _GENERATORS
+    | _CLOCK
+    | _DICE
+    | _OPERATORS
+)
+"""What a query may call: everything that is made of the rows, the clock and dice alone."""
 
 _REFUSED = (
     (_names("min max"), "MIN_MAX"),
@@ -139,7 +164,8 @@ _REFUSED = (
     (_WINDOWS, "WINDOW"),
     (_GENERATORS, "GENERATOR"),
     (_TIME_WINDOWS, "TIME_WINDOW"),
-    (_NON_DETERMINISTIC, "NON_DETERMINISTIC"),
+    (_DICE, "NON_DETERMINISTIC"),
+    (_OUTWARD, "OUTWARD"),
     (_SESSION, "SESSION_FUNCTION"),
 )
 

@@ -14,8 +14,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from steadyview.views.definition import Argument, Grouping
+from steadyview.views.definition import Argument, Average, Grouping
 from steadyview.views.fragments import Fragment, Piece, canonical, sql, unbracketed
+from steadyview.views.source_text import Span
 
 
 class GroupingDraft:
@@ -26,6 +27,7 @@ class GroupingDraft:
         self._keys = list(distinct.values())
         self._arguments: dict[tuple[str, ...], Fragment] = {}
         self._summed: set[int] = set()
+        self._averages: dict[Average, None] = {}
 
     def state(self, aggregate: str, argument: Fragment | None) -> str:
         """The name under which outputs find the aggregate's value."""
@@ -36,6 +38,12 @@ class GroupingDraft:
             return f"_nonnull_{number}"
         self._summed.add(number)
         return f"_visible_{aggregate.lower()}_{number}"
+
+    def averaged(self, call: Span, argument: Span, fragment: Fragment) -> None:
+        """Keep where the text has an AVG of the argument."""
+        number = self._number(unbracketed(fragment))
+        places = (call.start, call.stop), (argument.start, argument.stop)
+        self._averages[Average(*places, number)] = None
 
     def over_keys(self, fragment: Fragment) -> Fragment:
         """The fragment with every group key in it replaced by the key's name `_g{number}`."""
@@ -50,7 +58,8 @@ class GroupingDraft:
             Argument(sql(fragment), number in self._summed)
             for number, fragment in enumerate(self._arguments.values())
         ]
-        return Grouping(tuple(sql(key) for key in self._keys), tuple(arguments))
+        keys = tuple(sql(key) for key in self._keys)
+        return Grouping(keys, tuple(arguments), tuple(self._averages))
 
     def used(self) -> Iterator[Fragment]:
         """All fragments over stored columns: keys and arguments."""

@@ -1,27 +1,36 @@
-"""Which names of some known ones a query reads from."""
+"""What a query's text says that its plan does not tell: quotes, statements, sources."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Collection
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from steadyview.errors import ViewRefused
+from steadyview.views.source_text import SourceText
 
-def mentioned(sql: str, known: Collection[str]) -> set[str]:
-    """The known names that the query reads; where it cannot be parsed, those that occur in it.
 
-    >>> sorted(mentioned("SELECT b FROM a JOIN c USING (x)", ["a", "b", "C"]))
-    ['C', 'a']
+def double_quoted(sql: str) -> list[str]:
+    """The texts in double quotes, which are no names in Spark.
+
+    >>> double_quoted('''SELECT "id", 'a"b' FROM v -- "no" ''')
+    ['id']
+    """
+    tokens = SourceText(sql, view="query").tokens
+    return [t.value for t in tokens if t.value is not None and t.raw.startswith('"')]
+
+
+def several_statements(sql: str) -> bool:
+    """Whether something follows a semicolon.
+
+    >>> several_statements("SELECT ';' ;"), several_statements("SELECT 1; DROP TABLE x")
+    (False, True)
     """
     try:
-        tree = sqlglot.parse_one(sql, read="spark")
-        words = {table.name.lower() for table in tree.find_all(exp.Table)}
-    except SqlglotError:
-        words = {word.lower() for word in re.findall(r"\w+", sql)}
-    return {name for name in known if name.lower() in words}
+        words = [t.raw for t in SourceText(sql, view="query").tokens]
+    except ViewRefused:
+        return False
+    return ";" in words and any(word != ";" for word in words[words.index(";") :])
 
 
 def mentions_source(sql: str, source: str) -> bool:

@@ -361,6 +361,11 @@ REASONS: tuple[Reason, ...] = (
         "use built-in functions of Spark; functions of your own cannot be used",
     ),
     Reason(
+        "OUTWARD",
+        "the view would reach beyond its tables: files, addresses, the machine or the session",
+        "leave it out; a view is made of the rows of watched tables alone",
+    ),
+    Reason(
         "FLOAT_SUM",
         "SUM or AVG over FLOAT or DOUBLE would drift",
         "cast the argument: SUM(CAST(x AS DECIMAL(38,10)))",

@@ -8,12 +8,17 @@ alias gets one, so that columns qualified by the table's name keep their meaning
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 from steadyview.changes import RelationName, RelationSchema
+from steadyview.views.definition import Average
 from steadyview.views.names import find_relation
 from steadyview.views.parse import ViewText
 from steadyview.views.source_text import SourceText
 from steadyview.views.table_places import Places, TablePlace, places
+
+Change: TypeAlias = tuple[int, int, str]
+"""Tokens from, to, and what stands there instead."""
 
 
 def tables_of(
@@ -26,9 +31,15 @@ def tables_of(
 
 
 def with_tables(
-    view: ViewText, names: Mapping[RelationName, str], relations: Sequence[RelationSchema]
+    view: ViewText,
+    names: Mapping[RelationName, str],
+    relations: Sequence[RelationSchema],
+    averages: Sequence[Average] = (),
 ) -> str:
     """The view's SELECT, reading `names[relation]` (quoted already) for every watched relation.
+
+    `averages`: those of whole numbers. Spark's AVG adds them as doubles, in any order; here they
+    are added exactly and rounded once.
 
     >>> from steadyview.changes import Column
     >>> orders = RelationSchema(RelationName("sales", ("orders",)), (Column("id", "INT"),))
@@ -37,7 +48,7 @@ def with_tables(
     'SELECT `orders`.id FROM `x` AS `orders`'
     """
     source = view.source()
-    return _Rewrite(source, places(source), relations).text(names)
+    return _Rewrite(source, places(source), relations).text(names, averages)
 
 
 def _relations(
@@ -63,23 +74,34 @@ class _Rewrite:
         self._relation = _relations(source, found, relations)
         self._aliases = self._given_aliases()
 
-    def text(self, names: Mapping[RelationName, str]) -> str:
+    def text(self, names: Mapping[RelationName, str], averages: Sequence[Average]) -> str:
         changes = self._qualifiers()
         for table, relation in self._relation.items():
             changes.append((table.span.start, table.span.stop, names[relation.name]))
             if table in self._aliases:
                 behind = table.behind + 1
                 changes.append((behind, behind, f" AS {_quoted(self._aliases[table])}"))
-        return self._spliced(changes)
+        for average in averages:
+            changes = self._averaged(average, changes)
+        return self._spliced(changes, 0, len(self._source.text))
 
-    def _spliced(self, changes: list[tuple[int, int, str]]) -> str:
-        """The text with token ranges (start, stop) replaced; an empty range is put behind."""
-        text, tokens = self._source.text, self._source.tokens
+    def _averaged(self, average: Average, changes: list[Change]) -> list[Change]:
+        """The changes, and the AVG as a sum and a count: its argument stands there twice."""
+        (start, stop), (first, last) = average.call, average.argument
+        tokens = self._source.tokens
+        inside = [c for c in changes if start <= c[0] and c[1] <= stop]
+        argument = self._spliced(inside, tokens[first].start, tokens[last - 1].stop)
+        total = f"CAST(SUM(CAST({argument} AS DECIMAL(38,0))) AS DOUBLE)"
+        exact = f"({total} / NULLIF(COUNT({argument}), 0))"
+        return [*(c for c in changes if c not in inside), (start, stop, exact)]
+
+    def _spliced(self, changes: Sequence[Change], begin: int, end: int) -> str:
+        """The text from `begin` to `end` with token ranges replaced; an empty one is put behind."""
+        text, tokens = self._source.text[:end], self._source.tokens
         for start, stop, new in sorted(changes, reverse=True):
-            begin = tokens[start].start if start < stop else tokens[start - 1].stop
-            end = tokens[stop - 1].stop
-            text = text[:begin] + new + text[end:]
-        return text
+            first = tokens[start].start if start < stop else tokens[start - 1].stop
+            text = text[:first] + new + text[tokens[stop - 1].stop :]
+        return text[begin:]
 
     def _given_aliases(self) -> dict[TablePlace, str]:
         """Its own last name for every table without alias, or a fresh one where that is taken."""
@@ -98,7 +120,7 @@ class _Rewrite:
             for other in self._places.tables
         )
 
-    def _qualifiers(self) -> list[tuple[int, int, str]]:
+    def _qualifiers(self) -> list[Change]:
         inside = {i for t in self._places.tables for i in range(t.span.start, t.span.stop)}
         changes = []
         for at, token in enumerate(self._source.tokens):
@@ -107,7 +129,7 @@ class _Rewrite:
                 changes += self._qualifier(at)
         return changes
 
-    def _qualifier(self, at: int) -> list[tuple[int, int, str]]:
+    def _qualifier(self, at: int) -> list[Change]:
         parts = self._chain(at)
         for level in self._places.levels[at].outward():
             for length in range(len(parts) - 1, 0, -1):
@@ -135,7 +157,7 @@ class _Rewrite:
 
     def _shortened(
         self, at: int, length: int, table: TablePlace | None
-    ) -> list[tuple[int, int, str]]:
+    ) -> list[Change]:
         alias = self._aliases.get(table) if table else None
         written = self._source.tokens[at].name.lower()
         if alias is None or (length == 1 and alias.lower() == written):

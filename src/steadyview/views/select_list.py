@@ -152,7 +152,10 @@ class SelectList:
 
     def _aggregate(self, draft: GroupingDraft) -> Aggregate:
         def aggregate(call: Call) -> str:
-            return draft.state(call.aggregate, self._argument(call))
+            argument = self._argument(call)
+            if call.aggregate == "AVG" and argument and call.argument:
+                draft.averaged(call.span, call.argument, argument)
+            return draft.state(call.aggregate, argument)
 
         return aggregate
 

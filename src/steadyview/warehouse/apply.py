@@ -14,7 +14,9 @@ from pyspark.sql import SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
 from steadyview.delta import FileEntry
-from steadyview.engine.statements import visible_sql
+from steadyview.engine.bags import copies
+from steadyview.engine.statements import sound, visible_sql
+from steadyview.warehouse.impossible import below_zero
 from steadyview.warehouse.states import States
 from steadyview.warehouse.view_store import ViewStore, quoted
 
@@ -49,14 +51,13 @@ class Applier:
     def first(self, state_sql: str, cn: int) -> Base:
         """The base of a new view from its state rows (`engine.statements.state_sql`)."""
         shape = self._store.shape
+        refusal = below_zero(self._store.name, shape, cn)
         if shape.states:
-            rows = self._with_visible(f"({state_sql})")
+            count = sound([n for n, _ in shape.states], refusal)
+            rows = self._with_visible(f"(SELECT * FROM ({state_sql}) WHERE {count} >= 0)")
         else:
             named = ", ".join(f"o{i} AS {quoted(n)}" for i, (n, _) in enumerate(shape.visible))
-            rows = (
-                f"SELECT {named} FROM ({state_sql}) "
-                "LATERAL VIEW EXPLODE(SEQUENCE(1L, _count)) AS _copy"
-            )
+            rows = f"SELECT {named} FROM ({state_sql}) {copies('_count', refusal)}"
         return self.replace(rows, cn)
 
     def replace(self, rows_sql: str, cn: int) -> Base:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from steadyview.catalog.views import Base, ViewRow
 from steadyview.engine.frames import Frames
 from steadyview.engine.statements import visible_struct
+from steadyview.warehouse.impossible import below_zero_at
 from steadyview.warehouse.states import States, nearest
 from steadyview.warehouse.view_store import ViewStore
 
@@ -81,6 +82,7 @@ def visible_steps(frames: Frames, store: ViewStore, delta: str, first: str) -> s
         f"SELECT {listed}_cn, {running} FROM ({events}) "
         f"WINDOW w AS (PARTITION BY {by} ORDER BY _cn ROWS UNBOUNDED PRECEDING)"
     )
-    rows = visible_struct(shape.definition, shape.types, f"({states})")
+    refusal = below_zero_at(store.name, shape)
+    rows = visible_struct(shape.definition, shape.types, f"({states})", refusal)
     before = f"LAG(_row) OVER (PARTITION BY {by} ORDER BY _cn) AS _before"
     return f"SELECT _cn, _row, {before} FROM ({rows})"

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
-from steadyview.engine.bags import checked, matching, net, rows_plus
+from steadyview.delta.files import check_whole
+from steadyview.engine.bags import matching, net, rows_plus
 from steadyview.engine.frames import Frames
-from steadyview.engine.statements import visible_sql
+from steadyview.engine.statements import sound, visible_sql
 from steadyview.errors import OutsideRetention
+from steadyview.warehouse.impossible import below_zero
 from steadyview.warehouse.view_store import ViewStore, ddl, quoted
 
 
@@ -69,7 +71,8 @@ class States:
         parts = (
             f"WITH b_ AS (SELECT {plain} FROM {view}), n_ AS ({net(residual, stored, '_count')})"
         )
-        return f"SELECT {named} FROM ({parts} {rows_plus('b_', 'n_', stored)})"
+        refusal = below_zero(self._store.name, shape, cn)
+        return f"SELECT {named} FROM ({parts} {rows_plus('b_', 'n_', stored, refusal)})"
 
     def states_sql(
         self, base: Base, cn: int, version: int, base_files: Sequence[str] | None = None
@@ -81,21 +84,22 @@ class States:
         residual = self._residual(base.cn, cn, version)
         keys = [n for n in names if n.startswith("_g")]
         sums = [n for n in names if not n.startswith("_g")]
+        count = sound(sums, below_zero(self._store.name, shape, cn))
         if not keys:
-            return _global(view, residual, sums, dict(shape.states))
+            return _global(view, residual, count, dict(shape.states))
         if residual is None:
             return f"SELECT {', '.join(names)} FROM {view}"
-        return _summed(view, residual, keys, sums, dict(shape.states))
+        return _summed(view, residual, count, dict(shape.states))
 
     def changed_sql(self, after: int, upto: int, version: int) -> str | None:
         """The view delta of (after, upto] as a FROM item, None if there is nothing in it."""
         return self._delta_view(after, upto, version)
 
     def _base_view(self, base: Base, files: Sequence[str] | None) -> str:
-        paths = (
-            files if files is not None else [f.path for f in self._store.base.files(base.version)]
-        )
-        return self._frames.parquet("base", list(paths), ddl(self._store.shape.base))
+        listed = self._store.base.files(base.version)
+        wanted = [f for f in listed if files is None or f.path in files]
+        check_whole(wanted)
+        return self._frames.parquet("base", [f.path for f in wanted], ddl(self._store.shape.base))
 
     def _residual(self, base_cn: int, cn: int, version: int) -> str | None:
         """The signed delta between base and cn, as a FROM item."""
@@ -112,6 +116,7 @@ class States:
         files = self._store.delta_files(version, after, upto)
         if not files:
             return None
+        check_whole(files)
         view = self._frames.parquet("delta", [f.path for f in files], ddl(self._store.shape.delta))
         if all(f.holds_only("_cn", after + 1, upto) for f in files):
             # no number in the text where none is needed: Spark would compile the statement anew
@@ -138,18 +143,22 @@ def check_readable(row: ViewRow, cn: int) -> None:
         )
 
 
-def _global(view: str, residual: str | None, sums: list[str], types: dict[str, str]) -> str:
-    """The one state row of an aggregate without GROUP BY; zeros where nothing was ever counted."""
-    every = ", ".join(sums)
-    total = ", ".join(f"CAST(COALESCE(SUM({n}), 0) AS {types[n]}) AS {n}" for n in sums)
+def _global(view: str, residual: str | None, count: str, types: dict[str, str]) -> str:
+    """The one state row of an aggregate without GROUP BY; zeros where nothing was ever counted.
+
+    `count`: the state row's count, checked; in a filter, which nobody can do without.
+    """
+    every = ", ".join(types)
+    total = ", ".join(f"CAST(COALESCE(SUM({n}), 0) AS {t}) AS {n}" for n, t in types.items())
     more = f" UNION ALL SELECT {every} FROM {residual}" if residual else ""
-    return f"SELECT {total} FROM (SELECT {every} FROM {view}{more})"
+    state = f"SELECT {total} FROM (SELECT {every} FROM {view}{more})"
+    return f"SELECT {every} FROM ({state}) WHERE {count} >= 0"
 
 
-def _summed(
-    view: str, residual: str, keys: list[str], sums: list[str], types: dict[str, str]
-) -> str:
+def _summed(view: str, residual: str, count: str, types: dict[str, str]) -> str:
     """Base states plus summary deltas; untouched groups pass through without a shuffle."""
+    keys = [n for n in types if n.startswith("_g")]
+    sums = [n for n in types if n not in keys]
     total = ", ".join(f"CAST(SUM({n}) AS {types[n]}) AS {n}" for n in sums)
     every = ", ".join(keys + sums)
     listed = ", ".join(keys)
@@ -163,7 +172,7 @@ def _summed(
     )
     return (
         f"{parts} SELECT /*+ BROADCAST(n) */ {kept} FROM {view} b LEFT ANTI JOIN n_ n ON {same} "
-        f"UNION ALL SELECT {every} FROM ({touched}) WHERE {checked('_count')} > 0"
+        f"UNION ALL SELECT {every} FROM ({touched}) WHERE {count} > 0"
     )
 
 

@@ -12,7 +12,7 @@ hash b of B.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +25,13 @@ from steadyview.catalog.views import Base, ViewRow
 from steadyview.changes import arrow_type
 from steadyview.crash_points import crash_point
 from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table, slug
+from steadyview.delta.parquet import reading
 from steadyview.engine.statements import delta_columns, summary_columns
 from steadyview.views.definition import Definition, Types
 
 DELTA, BASE = "delta", "base"
+Check = Callable[[Sequence[AddedFile]], None]
+"""Looks at files that were written, before they count; raises if they must not."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +98,20 @@ class ViewStore:
         return self.delta.app_version(DELTA)
 
     def append(
-        self, change: DataFrame, after: int, upto: int, files: int | None = None
+        self, change: DataFrame, after: int, upto: int, check: Check, files: int | None = None
     ) -> Appended:
-        """Append the changes of (after, upto].
+        """Append the changes of (after, upto], once `check` has seen the files.
 
-        Raises what Spark raises when an expression of the view fails; nothing is committed then.
+        Raises what Spark raises when an expression of the view fails, and what `check` raises;
+        nothing is committed then.
         """
         folder = self.delta.unused_folder(DELTA, upto)
         writer = change.coalesce(files) if files else change
         with _gone_on_failure(folder):
             writer.write.mode("overwrite").parquet(str(folder))
+            added = self.delta.collect(folder, {"_cn": (after + 1, upto)})
+            check(added)
         crash_point("delta-written")
-        added = self.delta.collect(folder, {"_cn": (after + 1, upto)})
         if not added:
             shutil.rmtree(folder, ignore_errors=True)
             return Appended(self.delta.version(), 0)
@@ -147,8 +152,9 @@ class ViewStore:
 
     def changed_at(self, row: ViewRow) -> set[int]:
         """The cns at which the published view delta changed the view; for small deltas."""
-        files = self.delta.files(row.delta_version)
-        return {cn for f in files for cn in pq.read_table(f.path, columns=["_cn"])[0].to_pylist()}
+        paths = [f.path for f in self.delta.files(row.delta_version)]
+        with reading(self.delta.path, paths):
+            return {cn for p in paths for cn in pq.read_table(p, columns=["_cn"])[0].to_pylist()}
 
     def delta_files(self, version: int, after: int, upto: int) -> list[FileEntry]:
         """The files of a published version that may hold changes of (after, upto]."""

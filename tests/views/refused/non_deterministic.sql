@@ -10,8 +10,6 @@ SELECT id, /*!*/monotonically_increasing_id() AS x FROM sales.orders
 ----
 SELECT id, /*!*/spark_partition_id() AS x FROM sales.orders
 ----
-SELECT id, /*!*/input_file_name() AS x FROM sales.orders
-----
 SELECT id, /*!*/`rand`() AS x FROM sales.orders
 ----
 SELECT id FROM sales.orders WHERE /*!*/rand() < 0.5

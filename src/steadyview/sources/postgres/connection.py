@@ -21,11 +21,12 @@ from psycopg import conninfo, pq
 
 from steadyview.errors import ConfigError, SourceRefused, SourceUnavailable, SteadyviewError
 
+LOCK_TIMEOUT = "10s"
 SESSION = (
     "SET client_encoding = 'UTF8'; SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; "
     "SET IntervalStyle = 'postgres'; SET bytea_output = 'hex'; SET extra_float_digits = 3; "
     "SET search_path = pg_catalog; SET row_security = off; SET statement_timeout = 0; "
-    "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = 0; "
+    f"SET lock_timeout = '{LOCK_TIMEOUT}'; SET idle_in_transaction_session_timeout = 0; "
     "SET synchronous_commit = local"
 )
 _LIVELINESS = {
@@ -44,6 +45,8 @@ _NOT_LET_IN = re.compile(
     r"FATAL: +(password authentication failed|no pg_hba\.conf entry|permission denied"
     r"|(role|database) .* does not exist)|no password supplied"
 )
+_SECRETS = ("password", "sslpassword")
+_LONG = 8
 _UNAVAILABLE_CLASSES = ("08", "53", "57", "58", "40", "55")
 
 
@@ -53,6 +56,8 @@ class Address:
 
     source: str
     url: str = field(repr=False)
+    patience: int | None = None
+    """Seconds after which an attempt to connect is given up, whatever the url says."""
 
     def __post_init__(self) -> None:
         """Refuse a url that libpq cannot read, without quoting it."""
@@ -65,11 +70,17 @@ class Address:
             ) from None
 
     def scrub(self, text: str) -> str:
-        """`text` without the url and the password, in any of their spellings."""
-        password = str(conninfo.conninfo_to_dict(self.url).get("password") or "")
-        secrets = [self.url, password, quote(password, safe=""), quote_plus(password)]
-        for secret in sorted(filter(None, secrets), key=len, reverse=True):
-            text = text.replace(secret, "***")
+        """`text` without the url and the passwords, in any of their spellings.
+
+        A short one is taken out where it stands alone: inside other words it is only letters.
+        """
+        given = conninfo.conninfo_to_dict(self.url)
+        found = [self.url]
+        for password in (str(given.get(key) or "") for key in _SECRETS):
+            found += [password, quote(password, safe=""), quote_plus(password)]
+        for secret in sorted(filter(None, found), key=len, reverse=True):
+            alone = r"(?<!\w){}(?!\w)" if len(secret) < _LONG else "{}"
+            text = re.sub(alone.format(re.escape(secret)), "***", text)
         return text.strip()
 
     def conninfo(self, **options: str) -> str:
@@ -78,6 +89,8 @@ class Address:
         limits = {k: v for k, v in _LIVELINESS.items() if k not in given}
         if "PGCONNECT_TIMEOUT" in os.environ:
             limits.pop("connect_timeout", None)
+        if self.patience is not None:
+            limits["connect_timeout"] = str(self.patience)
         return conninfo.make_conninfo(self.url, **limits, **options)
 
     @contextlib.contextmanager
@@ -91,7 +104,7 @@ class Address:
     def _translated(self, error: psycopg.Error) -> SteadyviewError:
         text = self.scrub(str(error))
         state = error.sqlstate
-        if _NOT_LET_IN.search(text):
+        if _NOT_LET_IN.search(str(error)):
             return SourceRefused(
                 f'source "{self.source}" does not let us in',
                 detail=text,

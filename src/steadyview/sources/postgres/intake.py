@@ -6,13 +6,17 @@ changed a watched relation (TRUNCATE included).
 
 A loss is told once per column and transaction, in every transaction that loses something: a view
 made anew after one loss must hear of the next. A value that cannot be kept is NULL, those around it
-are not. Losing a whole relation is losing each of its columns.
+are not. A relation that is lost is one loss, of no column.
+
+What was captured before, up to the position where the intake begins, is replayed: its commits are
+counted into the history and its layouts are kept, its rows and losses are dropped. When the replay
+is over, the history must be the one that is remembered (`proof.py`); else nothing more is taken.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -29,17 +33,22 @@ from steadyview.changes.types import COUNT, SEQ, TX
 from steadyview.sources.postgres import pgoutput
 from steadyview.sources.postgres.pgoutput import Begin, RelationMessage, RowMessages
 from steadyview.sources.postgres.position import Lsn
+from steadyview.sources.postgres.proof import MARKER, History, check_history
 from steadyview.sources.postgres.types import PgType, convert_good, pg_type
-
-MARKER = "steadyview"
-"""Prefix of the logical messages that a snapshot sends through the stream."""
 
 Describe = Callable[[Sequence[tuple[int, int]]], list[str]]
 """Type oids and modifiers to source types, as `schema.py` writes them."""
 
 
-Places = Callable[[int], Mapping[str, int]]
-"""The present columns of a relation by its oid: name to attnum."""
+@dataclass(frozen=True)
+class Beginning:
+    """Where the intake begins: what was captured before `position`, None if nothing was."""
+
+    source: str
+    warehouse: str
+    position: Lsn
+    next_seq: int
+    captured: History | None = None
 
 
 @dataclass
@@ -61,26 +70,28 @@ class Intake:
     """Takes replication messages one by one, gives chunks."""
 
     def __init__(
-        self,
-        relations: Iterable[RelationSchema],
-        position: Lsn,
-        next_seq: int,
-        describe: Describe,
-        places: Places,
+        self, relations: Iterable[RelationSchema], beginning: Beginning, describe: Describe
     ) -> None:
         self._by_path = {r.name.path: r for r in relations}
+        self._beginning = beginning
         self._describe = describe
-        self._present = places
         self._bindings: dict[bytes, _Binding] = {}
         self._superseded: list[_Binding] = []
-        self._told: set[tuple[RelationName, str, int]] = set()
-        self._broken: set[RelationName] = set()
+        self._told: set[tuple[RelationName, str | None, int]] = set()
         self._lost: list[Loss] = []
-        self._seq = next_seq
+        self._seq = beginning.next_seq
         self._begin: Begin | None = None
+        self._marker = ""
         self._tx_rows = 0
         self._touched = False
-        self.position = position
+        captured = beginning.captured
+        self.position = beginning.position
+        self.history = History(captured.since if captured else beginning.position)
+        self.replaying = captured is not None
+        self.unmarked = 0
+        """Transactions of watched relations since the last marker of ours."""
+        self.altered = False
+        """A relation's layout came again: something was done to it."""
         self.bytes = 0
         self.ended: list[Transaction] = []
         self.prompt = False
@@ -102,17 +113,13 @@ class Intake:
     def keepalive(self, end: Lsn) -> None:
         """Everything before `end` has been sent: the position, unless a transaction is open."""
         if not self.open and self.position <= end:
+            self._end_replay()
             self.position = end
 
-    def lose_relation(self, relation: RelationSchema, reason: str) -> None:
-        """Outside any transaction: from here on the stream lacks changes of the relation.
-
-        Told once: such a relation is not answered any more either.
-        """
-        if relation.name in self._broken:
-            return
-        self._broken.add(relation.name)
-        self._lose(relation, reason)
+    def lose(self, losses: Sequence[Loss]) -> None:
+        """Outside any transaction: from here on the stream may lack something."""
+        for loss in losses:
+            self._lose(loss.relation, loss.reason, loss.column)
         self.ended.append(Transaction(self._seq, 0, 0, 0))
         self._seq += 1
 
@@ -140,7 +147,9 @@ class Intake:
         if binding is None or self._begin is None:
             return
         self._touched = True
-        if binding.readable:
+        if self.replaying:
+            return
+        if binding.readable and (kind == pgoutput.INSERT or data[30] == pgoutput.WHOLE_OLD_ROW):
             message = bytes(data)
             binding.rows.add(message, self._seq, self._begin.xid)
             self.bytes += len(message)
@@ -150,24 +159,46 @@ class Intake:
 
     def _take_other(self, kind: str, data: bytes) -> None:
         if kind == "B":
-            self._begin = pgoutput.read_begin(data)
-            self._tx_rows, self._touched = 0, False
+            self._start(pgoutput.read_begin(data))
         elif kind == "C":
             self._commit(Lsn(pgoutput.read_commit_end(data)))
         elif kind == "R":
             self._relation(pgoutput.read_relation(data))
         elif kind == "T":
             self._truncate(pgoutput.read_truncate(data))
-        elif kind == "M" and data[35:].startswith(MARKER.encode() + b"\0"):
-            self.prompt = True
+        elif kind == "M":
+            self._message(*pgoutput.read_message(data))
+
+    def _message(self, prefix: str, text: str) -> None:
+        if prefix == MARKER:
+            self.prompt = not self.replaying
+            if text.startswith(self._beginning.warehouse):
+                self._marker = text
+
+    def _start(self, begin: Begin) -> None:
+        if begin.lsn >= self.position.value:
+            self._end_replay()
+        self._begin = begin
+        self._tx_rows, self._touched, self._marker = 0, False, ""
+
+    def _end_replay(self) -> None:
+        if self.replaying and self._beginning.captured:
+            check_history(self._beginning.source, self._beginning.captured, self.history)
+        self.replaying = False
 
     def _commit(self, end: Lsn) -> None:
-        if self._touched and self._begin:
-            done = Transaction(self._seq, self._begin.xid, self._begin.committed, self._tx_rows)
-            self.ended.append(done)
+        begin, self._begin = self._begin, None
+        if begin is None:
+            return
+        self.history = self.history.after(begin, self._marker)
+        self.unmarked = 0 if self._marker else self.unmarked + self._touched
+        if self.replaying:
+            return
+        if self._touched:
+            self.ended.append(Transaction(self._seq, begin.xid, begin.committed, self._tx_rows))
             self._seq += 1
             self.prompt = True
-        self._begin, self._touched = None, False
+        self._touched = False
         self.position = end
 
     def _truncate(self, oids: Iterable[int]) -> None:
@@ -175,13 +206,14 @@ class Intake:
             binding = self._bindings.get(struct.pack("!I", oid))
             if binding:
                 self._touched = True
-                self._lose(binding.relation, f'"{binding.relation.name}" was emptied by TRUNCATE')
+                name = binding.relation.name
+                self._lose(name, f'"{name}" was emptied by TRUNCATE')
 
     def _relation(self, message: RelationMessage) -> None:
         key = struct.pack("!I", message.oid)
         old = self._bindings.get(key)
+        self.altered = self.altered or not self.replaying
         if old and old.layout == message:
-            self._lose_replaced(old.relation, message)
             return
         relation = self._by_path.get(message.path) or (old.relation if old else None)
         if relation is None:
@@ -192,19 +224,19 @@ class Intake:
         others = [k for k, b in self._bindings.items() if k != key and b.relation is relation]
         if others:
             self._superseded += [self._bindings.pop(k) for k in others]
-            self._lose(relation, f'"{relation.name}" was dropped and made anew')
+            self._lose(relation.name, f'"{relation.name}" was dropped and made anew')
         if not self._bindings[key].readable:
             self._lose_unreadable(self._bindings[key])
 
     def _lose_unreadable(self, binding: _Binding) -> None:
-        relation, path = binding.relation, binding.layout.path
-        if path != relation.name.path:
-            self._lose(relation, f'"{relation.name}" was renamed to "{".".join(path)}"')
+        name, path = binding.relation.name, binding.layout.path
+        if path != name.path:
+            self._lose(name, f'"{name}" was renamed to "{".".join(path)}"')
         else:
-            self._lose(relation, f'"{relation.name}" no longer has REPLICA IDENTITY FULL')
+            self._lose(name, f'"{name}" no longer has REPLICA IDENTITY FULL')
 
     def _places(self, relation: RelationSchema, message: RelationMessage) -> list[int | None]:
-        """Columns by name; one that is missing, has another type or is another one is lost."""
+        """Columns by name; one that is missing or has another type is lost."""
         types = self._describe([(oid, typmod) for _, oid, typmod in message.columns])
         present = {
             c[0]: (i, t) for i, (c, t) in enumerate(zip(message.columns, types, strict=True))
@@ -212,46 +244,25 @@ class Intake:
         places: list[int | None] = []
         for column in relation.columns:
             place, source_type = present.get(column.name, (None, None))
+            was = ""
             if place is None:
-                self._lose(
-                    relation,
-                    f'column "{column.name}" of "{relation.name}" was dropped',
-                    column.name,
-                )
+                was = "was dropped"
             elif pg_type(str(source_type)) != pg_type(column.source_type):
-                place = None
                 was = f'was retyped from "{column.source_type}" to "{source_type}"'
-                self._lose(
-                    relation, f'column "{column.name}" of "{relation.name}" {was}', column.name
-                )
-            places.append(place)
-        self._lose_replaced(relation, message)
+            if was:
+                reason = f'column "{column.name}" of "{relation.name}" {was}'
+                self._lose(relation.name, reason, column.name)
+            places.append(None if was else place)
         return places
 
-    def _lose_replaced(self, relation: RelationSchema, message: RelationMessage) -> None:
-        """Lose the columns that were dropped and added again.
-
-        The stream does not tell a column from an earlier one of its name: the server is asked,
-        whose answer may be of a later moment. So such a loss may be told too early, never too late.
-        """
-        now = self._present(message.oid)
-        for column in relation.columns:
-            if column.place not in (0, now.get(column.name, column.place)):
-                again = f'column "{column.name}" of "{relation.name}" was dropped and added again'
-                self._lose(relation, again, column.name)
-
     def _lose(
-        self,
-        relation: RelationSchema,
-        reason: str,
-        column: str | None = None,
-        seq: int | None = None,
+        self, name: RelationName, reason: str, column: str | None = None, seq: int | None = None
     ) -> None:
-        at = seq or self._seq
-        for name in [column] if column else [c.name for c in relation.columns]:
-            if (relation.name, name, at) not in self._told:
-                self._told.add((relation.name, name, at))
-                self._lost.append(Loss(relation.name, name, at, reason))
+        told = (name, column, seq or self._seq)
+        if told not in self._told and not self.replaying:
+            self._told.add(told)
+            # only a single value is lost at a seq that is not the present one
+            self._lost.append(Loss(*told, reason, mendable=seq is not None))
 
     def _table(self, binding: _Binding) -> pa.Table:
         wanted = [p for p in binding.places if p is not None]
@@ -275,7 +286,7 @@ class Intake:
             if (binding.relation.name, column.name, seq) not in self._told:
                 what = f"holds {texts[place][row]}{_row_name(binding, texts, row)}"
                 reason = f'column "{column.name}" of "{binding.relation.name}" {what}'
-                self._lose(binding.relation, reason, column.name, seq)
+                self._lose(binding.relation.name, reason, column.name, seq)
         return values
 
 

@@ -5,56 +5,79 @@ the intake has been busy for a fifth of a second. A position that moved without 
 is told at most once a second, except when a snapshot's marker moved it: then at once.
 
 While idle the server is asked for a sign of life every ten seconds, so that a connection that died
-unnoticed is told from a source where nothing happens.
+unnoticed is told from a source where nothing happens; and its catalog is looked at as often, and
+when a relation's layout comes again (`evidence.py`).
+
+Invariant: the slot is confirmed up to the last marker of which the position is durable, so that the
+next monitor can prove what came after it (`proof.py`). A marker is sent when transactions were
+captured or a megabyte of log was passed since the last one, at most every ten seconds: other
+markers are no reason, so they never keep the log growing.
 """
 
 from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
 
-from steadyview.changes import Chunk, RelationSchema, StreamPosition
+from steadyview.changes import Chunk, StreamPosition
+from steadyview.sources.postgres.evidence import Witness
 from steadyview.sources.postgres.intake import Intake
 from steadyview.sources.postgres.position import Lsn
+from steadyview.sources.postgres.proof import Proof
 from steadyview.sources.postgres.replication import ReplicationStream
 
 CHUNK_BYTES = 16 << 20
+LOOK_SECONDS = 10.0
+MARK_SECONDS = 10.0
+UNMARKED_BYTES = 1 << 20
 _BUSY_SECONDS = 0.2
 _IDLE_REPORT_SECONDS = 1.0
 _STATUS_SECONDS = 10.0
 _LOOK_AT_CLOCK = 256
 _DATA, _KEEPALIVE = ord("w"), ord("k")
 
-Broken = Callable[[], Mapping[RelationSchema, str]]
-"""Relations found to have left the stream, with the reason."""
-
 
 class PostgresMonitor:
-    """See `contract.Monitor`."""
+    """See `contract.Monitor`. `proof` is of what was captured before, `mark` sends a marker."""
 
-    def __init__(self, stream: ReplicationStream, intake: Intake, broken: Broken) -> None:
+    def __init__(
+        self,
+        stream: ReplicationStream,
+        intake: Intake,
+        proof: Proof,
+        witness: Witness,
+        mark: Callable[[], object],
+    ) -> None:
         self._stream = stream
         self._intake = intake
-        self._broken = broken
-        self._durable = intake.position
+        self._proof = proof
+        self._witness = witness
+        self._mark = mark
         self._told = intake.position
-        self._told_at = time.monotonic()
-        self._status_at = self._heard_at = time.monotonic()
+        self._marks: deque[tuple[Lsn, Lsn]] = deque()
+        now = time.monotonic()
+        self._told_at = self._status_at = self._heard_at = now
+        self._look_at = self._mark_at = now
+        # When the replay has nothing to end it, an answer does.
+        stream.report(intake.position, answer=True)
 
     @property
     def proof(self) -> str:
-        """Nothing to be proved yet."""
-        return ""
+        """Of the last chunk; of what was captured before, until that is found again."""
+        return str(self._proof)
 
     def poll(self, timeout: float) -> Chunk | None:
         """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
         deadline = time.monotonic() + timeout
         while True:
-            self._look_for_broken()
             self._drain()
             now = time.monotonic()
             self._stream.require_life(now - self._heard_at)
+            if not self._intake.replaying:
+                self._proved(now)
             if self._ready(now >= deadline):
                 return self._tell(now)
             if now >= deadline:
@@ -63,21 +86,32 @@ class PostgresMonitor:
             self._stream.wait(min(deadline - now, _IDLE_REPORT_SECONDS))
 
     def acknowledge(self, position: StreamPosition) -> None:
-        """Everything before `position` is durable here: the slot may move there."""
+        """Everything before `position` is durable here: the slot may move to its last marker."""
         if not isinstance(position, Lsn):
             raise TypeError(f"not a PostgreSQL position: {position}")
-        if self._durable <= position:
-            self._durable = position
-        self._stream.confirm(self._intake.position, self._durable)
+        since: Lsn | None = None
+        while self._marks and self._marks[0][0] <= position:
+            _, since = self._marks.popleft()
+        if since is not None:
+            self._stream.confirm(self._intake.position, since)
 
     def close(self) -> None:
         """Stop reading."""
         self._stream.close()
 
-    def _look_for_broken(self) -> None:
-        if not self._intake.open:
-            for relation, reason in self._broken().items():
-                self._intake.lose_relation(relation, reason)
+    def _proved(self, now: float) -> None:
+        """What is done once the past is known to be the same: look at the catalog, send markers."""
+        if self._proof.server != self._stream.server:
+            self._proof = replace(self._proof, server=self._stream.server)
+        intake = self._intake
+        if not intake.open and now >= self._look_at - LOOK_SECONDS * intake.altered:
+            self._look_at, intake.altered = now + LOOK_SECONDS, False
+            if losses := self._witness.losses():
+                intake.lose(losses)
+        far = intake.position.value - intake.history.since.value > UNMARKED_BYTES
+        if now >= self._mark_at and (intake.unmarked or far or not intake.history.marker):
+            self._mark_at = now + MARK_SECONDS
+            self._mark()
 
     def _drain(self) -> None:
         """Take what has arrived, within the bounds of one chunk."""
@@ -93,7 +127,8 @@ class PostgresMonitor:
             elif data[0] == _KEEPALIVE:
                 self._keepalive(data)
             taken += 1
-            if taken % _LOOK_AT_CLOCK == 0 and intake.ended and time.monotonic() > until:
+            pausing = intake.ended or intake.replaying
+            if taken % _LOOK_AT_CLOCK == 0 and pausing and time.monotonic() > until:
                 break
         if taken:
             self._heard_at = time.monotonic()
@@ -102,7 +137,7 @@ class PostgresMonitor:
         end, _, reply = struct.unpack_from("!QqB", data, 1)
         self._intake.keepalive(Lsn(end))
         if reply:
-            self._stream.confirm(self._intake.position, self._durable)
+            self._stream.report(self._intake.position)
 
     def _ready(self, late: bool) -> bool:
         intake = self._intake
@@ -116,11 +151,15 @@ class PostgresMonitor:
         return moved and time.monotonic() - self._told_at >= _IDLE_REPORT_SECONDS
 
     def _tell(self, now: float) -> Chunk:
-        chunk = self._intake.chunk()
-        self._told, self._told_at = self._intake.position, now
+        intake = self._intake
+        chunk = intake.chunk()
+        self._told, self._told_at = intake.position, now
+        if self._proof.history.since != intake.history.since:
+            self._marks.append((intake.position, intake.history.since))
+        self._proof = replace(self._proof, history=intake.history)
         return chunk
 
     def _send_status(self, now: float) -> None:
         if now - self._status_at >= _STATUS_SECONDS:
             self._status_at = now
-            self._stream.confirm(self._intake.position, self._durable, answer=True)
+            self._stream.report(self._intake.position, answer=True)

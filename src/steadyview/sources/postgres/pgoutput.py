@@ -27,6 +27,8 @@ HEADER = 25
 """Bytes of XLogData before the pgoutput message."""
 INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
 ROW_KINDS = frozenset((INSERT, UPDATE, DELETE))
+WHOLE_OLD_ROW = ord("O")
+"""The letter before an old row that was logged whole."""
 _FIRST_TUPLE = HEADER + 8
 _NULL, _UNCHANGED, _TEXT = ord("n"), ord("u"), ord("t")
 _LONG_VALUES = 64
@@ -37,9 +39,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Begin:
-    """The start of a transaction: its 32-bit xid and commit time (microseconds since 1970)."""
+    """The start of a transaction: its 32-bit xid, its commit's place and time (us since 1970)."""
 
     xid: int
+    lsn: int
     committed: int
 
 
@@ -56,13 +59,19 @@ class RelationMessage:
 
 def read_begin(data: bytes) -> Begin:
     """Message B."""
-    _, stamp, xid = struct.unpack_from("!QqI", data, HEADER + 1)
-    return Begin(xid, stamp + _EPOCH_2000)
+    lsn, stamp, xid = struct.unpack_from("!QqI", data, HEADER + 1)
+    return Begin(xid, lsn, stamp + _EPOCH_2000)
 
 
 def read_commit_end(data: bytes) -> int:
     """Message C: the LSN just behind the commit."""
     return int(struct.unpack_from("!Q", data, HEADER + 10)[0])
+
+
+def read_message(data: bytes) -> tuple[str, str]:
+    """Message M: the prefix and the text of a logical message."""
+    prefix, at = _text(data, HEADER + 10)
+    return prefix, data[at + 4 :].decode(errors="replace")
 
 
 def read_truncate(data: bytes) -> tuple[int, ...]:

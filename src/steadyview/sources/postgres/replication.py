@@ -2,10 +2,15 @@
 
 Assumes: one reader per stream. Promises: `receive` never blocks, `wait` blocks in `select` only, so
 that other threads run meanwhile.
+
+What is durable is told once, when it changes. In between the server is told only what was received:
+by that, not by the slot, it judges whether it may shut down, and it never waits for us as for a
+synchronous standby.
 """
 
 from __future__ import annotations
 
+import re
 import select
 import struct
 import time
@@ -13,28 +18,37 @@ import time
 import psycopg
 from psycopg import pq, sql
 
-from steadyview.errors import SourceUnavailable
+from steadyview.errors import ChangesLost, SourceUnavailable, SteadyviewError
 from steadyview.sources.postgres.connection import Address
 from steadyview.sources.postgres.position import Lsn
+from steadyview.sources.postgres.proof import Server
 
 _EPOCH_2000 = 946_684_800_000_000
 _SILENCE_SECONDS = 120
+_NOWHERE = Lsn(0)
+_LIFE = (
+    b"SELECT oid::text, pg_postmaster_start_time()::text FROM pg_database"
+    b" WHERE datname = current_database()"
+)
+_UNPUBLISHED = re.compile(r'publication ".*" does not exist')
 
 
 class ReplicationStream:
-    """START_REPLICATION on a slot, from a position on."""
+    """A replication connection to `server`; `start` begins the stream on a slot."""
 
-    def __init__(self, address: Address, slot: str, publication: str, start: Lsn) -> None:
+    def __init__(self, address: Address) -> None:
         self._address = address
         self._connection = address.connect(replication=True)
         self._libpq = self._connection.pgconn
         try:
-            self._start(slot, publication, start)
+            system, database, started = self._asked(b"IDENTIFY_SYSTEM")[0], *self._asked(_LIFE)
+            self.server = Server(system, database, started)
         except BaseException:
             self._connection.close()
             raise
 
-    def _start(self, slot: str, publication: str, start: Lsn) -> None:
+    def start(self, slot: str, publication: str, start: Lsn) -> None:
+        """START_REPLICATION, from a position on."""
         statement = sql.SQL(
             "START_REPLICATION SLOT {} LOGICAL {}"
             " (proto_version '1', publication_names {}, messages 'true')"
@@ -66,28 +80,14 @@ class ReplicationStream:
         """Until something arrives, or the time is over."""
         select.select([self._libpq.socket], [], [], max(0.0, seconds))
 
-    def confirm(self, received: Lsn, durable: Lsn, *, answer: bool = False) -> None:
-        """Tell the server how far we are: the slot keeps everything behind `durable`.
+    def confirm(self, received: Lsn, durable: Lsn) -> None:
+        """The slot need not keep what lies before `durable`."""
+        self._send(received, durable, answer=False)
+        self.report(received)
 
-        `answer`: the server is to send a sign of life.
-        """
-        stamp = time.time_ns() // 1000 - _EPOCH_2000
-        status = struct.pack(
-            "!cQQQqB",
-            b"r",
-            max(received.value, durable.value),
-            durable.value,
-            durable.value,
-            stamp,
-            answer,
-        )
-        try:
-            self._libpq.put_copy_data(status)
-            while self._libpq.flush():
-                select.select([self._libpq.socket], [self._libpq.socket], [])
-                self._libpq.consume_input()
-        except psycopg.Error as error:
-            raise self._lost(str(error)) from None
+    def report(self, received: Lsn, *, answer: bool = False) -> None:
+        """Tell the server how far we are; `answer`: it is to send a sign of life."""
+        self._send(received, _NOWHERE, answer=answer)
 
     def require_life(self, silence: float) -> None:
         """Take a stream for lost that has been silent for so long in spite of our questions."""
@@ -98,8 +98,33 @@ class ReplicationStream:
         """End the stream; safe to call twice."""
         self._connection.close()
 
-    def _lost(self, text: str) -> SourceUnavailable:
+    def _asked(self, statement: bytes) -> list[str]:
+        """The first row of a simple query: the replication protocol knows no other."""
+        result = self._libpq.exec_(statement)
+        if result.status != pq.ExecStatus.TUPLES_OK:
+            raise self._lost(result.error_message.decode(errors="replace"))
+        return [(result.get_value(0, i) or b"").decode() for i in range(result.nfields)]
+
+    def _send(self, received: Lsn, durable: Lsn, *, answer: bool) -> None:
+        stamp = time.time_ns() // 1000 - _EPOCH_2000
+        places = (max(received.value, durable.value), durable.value, durable.value)
+        try:
+            self._libpq.put_copy_data(struct.pack("!cQQQqB", b"r", *places, stamp, answer))
+            while self._libpq.flush():
+                select.select([self._libpq.socket], [self._libpq.socket], [])
+                self._libpq.consume_input()
+        except psycopg.Error as error:
+            raise self._lost(str(error)) from None
+
+    def _lost(self, text: str) -> SteadyviewError:
+        source = self._address.source
+        detail = self._address.scrub(text) or None
+        if _UNPUBLISHED.search(text):
+            return ChangesLost(
+                f'source "{source}" was without its publication for a while',
+                detail=detail,
+                hint=f"run: steadyview source resnapshot {source}",
+            )
         return SourceUnavailable(
-            f'change stream of source "{self._address.source}" was interrupted',
-            detail=self._address.scrub(text) or None,
+            f'change stream of source "{source}" was interrupted', detail=detail
         )

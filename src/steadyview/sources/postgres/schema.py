@@ -37,14 +37,14 @@ WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema') 
 
 _RIGHTS = """
 SELECT n.nspname, c.relname, has_schema_privilege(n.oid, 'USAGE'),
-       has_table_privilege(c.oid, 'SELECT')
+       has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN unnest(%s::text[], %s::text[]) AS w(s, t) ON n.nspname = w.s AND c.relname = w.t
 ORDER BY n.nspname, c.relname"""
 
 _COLUMNS = f"""
 SELECT a.attrelid, a.attname, {SOURCE_TYPE.format(typmod="a.atttypmod")}, a.attgenerated::text,
-       coalesce(l.collisdeterministic, true), a.attnum
+       coalesce(l.collisdeterministic, true)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 JOIN pg_namespace tn ON tn.oid = t.typnamespace
 LEFT JOIN pg_collation l ON l.oid = a.attcollation
@@ -128,11 +128,11 @@ def read_tables(
 def reading_obstacles(
     connection: psycopg.Connection, source: str, paths: Sequence[tuple[str, str]]
 ) -> list[SteadyviewError]:
-    """Tables that our role may not read."""
+    """Tables that our role may not read, or of which it would not see every row."""
     question = [[p[0] for p in paths], [p[1] for p in paths]]
     role = sql.Identifier(connection.info.user)
     found: list[SteadyviewError] = []
-    for name, table, usage, select in connection.execute(_RIGHTS, question).fetchall():
+    for name, table, usage, select, hidden in connection.execute(_RIGHTS, question).fetchall():
         grants = [
             sql.SQL("GRANT USAGE ON SCHEMA {} TO {};").format(sql.Identifier(name), role),
             sql.SQL("GRANT SELECT ON {} TO {};").format(sql.Identifier(name, table), role),
@@ -144,6 +144,10 @@ def reading_obstacles(
             fact = f'source "{source}" lacks the right to read "{name}.{table}"'
             hint = "run as its owner: " + " ".join(lacking)
             found.append(SourceRefused(fact, hint=hint))
+        if hidden:
+            fact = f'row-level security hides rows of "{name}.{table}" from source "{source}"'
+            bypass = sql.SQL("ALTER ROLE {} BYPASSRLS;").format(role).as_string(None)
+            found.append(SourceRefused(fact, hint=f"run as a superuser: {bypass}"))
     return found
 
 
@@ -151,25 +155,6 @@ def existing(connection: psycopg.Connection, paths: Sequence[tuple[str, str]]) -
     """Those of `paths` that exist, as relations of any kind."""
     rows = connection.execute(_TABLES, [[p[0] for p in paths], [p[1] for p in paths]]).fetchall()
     return [_Found((r[0], r[1]), *r[2:]) for r in rows]
-
-
-@dataclass(frozen=True)
-class PresentColumn:
-    """A column as the catalog has it now; `place` is its attnum, which is never given twice."""
-
-    source_type: str
-    place: int
-
-
-def present_columns(
-    connection: psycopg.Connection, oids: Sequence[int]
-) -> dict[int, dict[str, PresentColumn]]:
-    """The present columns of relations: oid -> column -> what it is."""
-    rows = connection.execute(_COLUMNS, [list(oids)]).fetchall()
-    return {
-        oid: {str(r[0]): PresentColumn(str(r[1]), int(str(r[4]))) for r in of}
-        for oid, of in _by_oid(rows).items()
-    }
 
 
 def _by_oid(rows: Iterable[Sequence[object]]) -> dict[int, list[tuple[object, ...]]]:
@@ -210,14 +195,13 @@ def _table(
 ) -> Table:
     kept: list[Column] = []
     unsupported: dict[str, str] = {}
-    for name, source_type, generated, deterministic, place in columns:
+    for name, source_type, generated, deterministic in columns:
         mapped = _mapped(str(source_type), str(generated), version, found)
         if isinstance(mapped, str):
             unsupported[str(name)] = mapped
         else:
             keyable = mapped.element is not None and bool(deterministic)
-            number = int(str(place))
-            kept.append(Column(str(name), mapped.spark, str(source_type), keyable, number))
+            kept.append(Column(str(name), mapped.spark, str(source_type), keyable))
     names = {c.name for c in kept}
     primary, is_immediate = _primary_key(indexes, names)
     schema = RelationSchema(

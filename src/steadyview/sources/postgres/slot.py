@@ -6,7 +6,7 @@ reads; and it keeps it for ever, so it must not be forgotten (`remove_slot`).
 
 from __future__ import annotations
 
-import re
+import contextlib
 import threading
 import time
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ import psycopg
 from psycopg import sql
 
 from steadyview.errors import SourceRefused, SourceUnavailable, SteadyviewError
+from steadyview.sources.postgres import open_transactions
+from steadyview.sources.postgres.connection import LOCK_TIMEOUT
 from steadyview.sources.postgres.position import Lsn
 
 _FIRST_VERSION = 140000
@@ -39,28 +41,24 @@ class Slot:
     active: bool
     confirmed: Lsn | None
     lost: bool
-
-
-def predictable_name(source: str) -> str:
-    """The default name of slot and publication.
-
-    >>> predictable_name("Sales EU")
-    'steadyview_sales_eu'
-    """
-    return ("steadyview_" + re.sub(r"[^a-z0-9_]", "_", source.lower()))[:63]
+    held: str
+    """How much log it keeps the server from forgetting, for people."""
 
 
 def read_slot(connection: psycopg.Connection, name: str) -> Slot | None:
     """The slot of that name at the server, whatever database it belongs to."""
     row = connection.execute(
-        "SELECT slot_name, plugin, database, active, confirmed_flush_lsn::text, wal_status"
-        " FROM pg_replication_slots WHERE slot_name = %s",
+        "SELECT slot_name, plugin, database, active, confirmed_flush_lsn::text, wal_status,"
+        " pg_size_pretty(CASE WHEN NOT pg_is_in_recovery()"
+        " THEN pg_current_wal_lsn() - restart_lsn END) FROM pg_replication_slots"
+        " WHERE slot_name = %s",
         [name],
     ).fetchone()
     if row is None:
         return None
-    confirmed = Lsn.parse(row[4]) if row[4] else None
-    return Slot(row[0], row[1], row[2], row[3], confirmed, row[5] == "lost")
+    slot, plugin, database, active, at, status, held = row
+    confirmed = Lsn.parse(at) if at else None
+    return Slot(slot, plugin, database, active, confirmed, status == "lost", held or "nothing")
 
 
 def server_obstacles(connection: psycopg.Connection, source: str) -> list[SteadyviewError]:
@@ -87,22 +85,32 @@ def server_obstacles(connection: psycopg.Connection, source: str) -> list[Steady
 
 
 def prepare_slot(connection: psycopg.Connection, source: str, name: str) -> list[str]:
-    """Create the slot if there is none."""
-    if read_slot(connection, name) is not None:
+    """Create the slot if there is none, or one that the server has invalidated."""
+    found = read_slot(connection, name)
+    if found is not None and not found.lost:
         return []
+    done = remove_slot(connection, source, name)
     _create_slot(connection, source, name)
-    return [f'created replication slot "{name}"']
+    return [*done, f'created replication slot "{name}"']
 
 
-def slot_obstacles(connection: psycopg.Connection, source: str, name: str) -> list[SteadyviewError]:
-    """A slot of our name that belongs to another database or another reader."""
+def slot_obstacles(
+    connection: psycopg.Connection, source: str, name: str, *, ours: bool
+) -> list[SteadyviewError]:
+    """A slot of that name that is not ours, or of another database or another kind of reader."""
     slot = read_slot(connection, name)
-    if slot is None or (slot.plugin == "pgoutput" and slot.database == connection.info.dbname):
+    if slot is None:
         return []
+    here = slot.plugin == "pgoutput" and slot.database == connection.info.dbname
+    if here and ours:
+        return []
+    detail = f'its database is "{slot.database}", its plugin "{slot.plugin}"'
+    if here:
+        detail = "it was not made by this warehouse, and may be read by somebody"
     return [
         SourceRefused(
             f'replication slot "{name}" belongs to something else',
-            detail=f'its database is "{slot.database}", its plugin "{slot.plugin}"',
+            detail=detail,
             hint=f'name another one in steadyview.toml: [sources.{source}] slot = "..."',
         )
     ]
@@ -148,13 +156,31 @@ def remove_slot(connection: psycopg.Connection, source: str, name: str) -> list[
     return [f'dropped replication slot "{name}"']
 
 
+def advance(connection: psycopg.Connection, name: str) -> None:
+    """Skip everything up to now: nothing of it is needed."""
+    statement = "SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())"
+    # Somebody reads it, or it stands there already.
+    with contextlib.suppress(
+        psycopg.errors.ObjectInUse, psycopg.errors.ObjectNotInPrerequisiteState
+    ):
+        connection.execute(statement, [name])
+
+
 def _create_slot(connection: psycopg.Connection, source: str, name: str) -> None:
+    """Make the slot; it begins when every transaction that is open now has ended."""
     try:
+        connection.execute(f"SET lock_timeout = '{open_transactions.PATIENCE}s'")
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
+    except psycopg.errors.LockNotAvailable:
+        raise open_transactions.still_open(
+            connection, source, "a replication slot cannot be made"
+        ) from None
     except psycopg.errors.InsufficientPrivilege:
         raise _may_not_create(connection, source) from None
     except psycopg.errors.ConfigurationLimitExceeded:
         raise _none_left(source) from None
+    finally:
+        connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
 
 
 def _may_not_create(connection: psycopg.Connection, source: str) -> SourceRefused:

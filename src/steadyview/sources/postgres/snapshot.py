@@ -19,15 +19,14 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg import pq, sql
 
-from steadyview.changes import Column, RelationName, RelationSchema, Transaction
+from steadyview.changes import Column, RelationSchema, Transaction
 from steadyview.errors import ColumnLost
 from steadyview.sources.contract import Read, Span
 from steadyview.sources.postgres.answer import AnswerPart, ReadFailed, copied
 from steadyview.sources.postgres.connection import Address, Pool
+from steadyview.sources.postgres.evidence import Present
 from steadyview.sources.postgres.keys import key_condition
 from steadyview.sources.postgres.position import Lsn
-from steadyview.sources.postgres.publication import LEFT
-from steadyview.sources.postgres.schema import PresentColumn
 from steadyview.sources.postgres.types import pg_type
 
 _XID_BITS = 32
@@ -64,14 +63,12 @@ class Visible:
 
 @dataclass(frozen=True)
 class State:
-    """What the lead transaction found: which relations can be read, and with which columns."""
+    """What the lead transaction found: the relations by path, as they are in its snapshot."""
 
     visible: Visible
     horizon: Lsn
     export: str
-    columns: Mapping[RelationName, Mapping[str, PresentColumn]]
-    broken: Mapping[RelationName, str]
-    members: Mapping[tuple[str, ...], str]
+    found: Mapping[tuple[str, ...], Present]
 
 
 _LIVE: dict[str, PostgresSnapshot] = {}
@@ -156,23 +153,20 @@ class PostgresSnapshot:
         connection.close() if not usable else self._pool.give_back(connection)
 
     def _check(self, relation: RelationSchema, columns: Sequence[int]) -> None:
-        """Refuse what has changed its meaning since the relation was described."""
-        names = [relation.columns[c] for c in columns]
-        reason = self._state.broken.get(relation.name) or self._left(relation)
-        if reason:
-            raise _lost(
-                relation, names[0], f'changes of "{relation.name}" are not all known: {reason}'
-            )
-        present = self._state.columns.get(relation.name, {})
-        for column in names:
-            was = _changed(column, present.get(column.name))
+        """Refuse what cannot be read as it was described, or whose changes are not in the stream.
+
+        What has changed otherwise since it was described is found by `Source.examine`.
+        """
+        found = self._state.found.get(relation.name.path)
+        if found is None:
+            raise _lost(relation, None, f'"{relation.name}" was dropped or renamed')
+        if found.defect:
+            message = f'changes of "{relation.name}" are being lost: {found.defect.reason}'
+            raise _lost(relation, None, message, f"run as its owner: {found.defect.mending};")
+        for column in (relation.columns[c] for c in columns):
+            was = _changed(column, found)
             if was:
                 raise _lost(relation, column, f'column "{column.name}" of "{relation.name}" {was}')
-
-    def _left(self, relation: RelationSchema) -> str | None:
-        """Whether the relation was out of the stream since it was described; `LEFT` if so."""
-        found = self._state.members.get(relation.name.path, "")
-        return LEFT if relation.membership and found != relation.membership else None
 
     def _ranges(self, relation: RelationSchema, parallelism: int) -> list[sql.Composable]:
         """Conditions on ctid that cut the table into ranges of pages; the last has no end."""
@@ -199,14 +193,13 @@ class PostgresSnapshot:
         return int(row[0]) if row else 0
 
 
-def _changed(column: Column, found: PresentColumn | None) -> str | None:
-    """What became of a column; None if it is as it was described."""
-    if found is None:
+def _changed(column: Column, found: Present) -> str | None:
+    """Why a column cannot be read as it was described."""
+    now = found.evidence.columns.get(column.name)
+    if now is None:
         return "was dropped"
-    if pg_type(found.source_type) != pg_type(column.source_type):
-        return f'is now "{found.source_type}"'
-    if column.place not in (0, found.place):
-        return "was dropped and added again"
+    if pg_type(now.source_type) != pg_type(column.source_type):
+        return f'is now "{now.source_type}"'
     return None
 
 
@@ -214,12 +207,15 @@ def _tid(page: int) -> sql.Composed:
     return sql.SQL("{}::tid").format(sql.Literal(f"({page},0)"))
 
 
-def _lost(relation: RelationSchema, column: Column, message: str) -> ColumnLost:
+def _lost(
+    relation: RelationSchema, column: Column | None, message: str, mending: str = ""
+) -> ColumnLost:
+    anew = f"run: steadyview source remove {relation.name.source}, then run again"
     return ColumnLost(
         message,
         relation=str(relation.name),
-        column=column.name,
-        hint=f"run: steadyview source remove {relation.name.source}, then run again",
+        column=column.name if column else None,
+        hint=mending or anew,
     )
 
 

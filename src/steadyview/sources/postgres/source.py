@@ -18,18 +18,31 @@ from steadyview.errors import (
     SteadyviewError,
 )
 from steadyview.sources.contract import Examined, Owner
-from steadyview.sources.postgres import publication, schema, slot
+from steadyview.sources.postgres import evidence, publication, schema, slot
 from steadyview.sources.postgres.connection import Address, Pool
-from steadyview.sources.postgres.intake import MARKER, Intake
+from steadyview.sources.postgres.intake import Beginning, Intake
 from steadyview.sources.postgres.monitor import PostgresMonitor
+from steadyview.sources.postgres.names import Names
 from steadyview.sources.postgres.position import Lsn
+from steadyview.sources.postgres.proof import (
+    MARKER,
+    History,
+    Proof,
+    Server,
+    check_database,
+    log_too_short,
+)
 from steadyview.sources.postgres.replication import ReplicationStream
 from steadyview.sources.postgres.snapshot import PostgresSnapshot, State, Visible
 
-_SETTINGS = {"type", "url", "tables", "slot"}
+_SETTINGS = {"type", "url", "tables", "slot", "publication"}
 _TYPES = f"""SELECT coalesce({schema.SOURCE_TYPE.format(typmod="w.m")}, '?')
 FROM unnest(%s::oid[], %s::int[]) WITH ORDINALITY AS w(o, m, n) LEFT JOIN pg_type t ON t.oid = w.o
 LEFT JOIN pg_namespace tn ON tn.oid = t.typnamespace ORDER BY w.n"""
+_MARK = """SELECT pg_logical_emit_message(
+    true, %s, %s || ' after ' || pg_current_wal_insert_lsn()::text)::text"""
+_LIFE = """SELECT oid::text, pg_postmaster_start_time()::text FROM pg_database
+WHERE datname = current_database()"""
 
 
 class PostgresSource:
@@ -37,22 +50,22 @@ class PostgresSource:
 
     family = "postgresql"
 
-    def __init__(self, name: str, settings: Mapping[str, Any], owner: Owner) -> None:
+    def __init__(
+        self, name: str, settings: Mapping[str, Any], owner: Owner, patience: int | None = None
+    ) -> None:
         unknown = set(settings) - _SETTINGS
         if unknown:
             raise ConfigError(
                 f'source "{name}" has the unknown setting "{min(unknown)}"',
                 hint=f"known are: {', '.join(sorted(_SETTINGS))}",
             )
-        if not settings.get("url") or not settings.get("tables"):
-            raise ConfigError(f'source "{name}" needs the settings "url" and "tables"')
+        if not settings.get("url"):
+            raise ConfigError(f'source "{name}" needs the setting "url"')
         self.name = name
-        self._owner = owner
-        self.slot = str(settings.get("slot") or slot.predictable_name(name))
-        self._paths = list(dict.fromkeys(schema.path_of(t) for t in settings["tables"]))
-        self._pool = Pool(Address(name, str(settings["url"])))
-        self._broken: dict[RelationName, str] = {}
-        self._known: dict[tuple[str, str], str] = {}
+        self._warehouse = owner.warehouse
+        self._names = Names.chosen(name, settings, owner)
+        self._paths = list(dict.fromkeys(schema.path_of(t) for t in settings.get("tables", ())))
+        self._pool = Pool(Address(name, str(settings["url"]), patience))
 
     def schemas(self) -> list[RelationSchema]:
         """The watched relations as they are now."""
@@ -65,12 +78,12 @@ class PostgresSource:
     def obstacles(self, relations: Sequence[RelationSchema]) -> list[SteadyviewError]:
         """Settings, identities and rights that are missing, and who else uses our names."""
         paths = [_path(r) for r in relations]
+        names = self._names
         with self._pool.session() as connection:
-            asked = (connection, self.name, self.slot)
             return [
                 *self._certain_obstacles(connection, paths),
-                *publication.change_obstacles(*asked, paths),
-                *slot.creation_obstacles(*asked),
+                *publication.change_obstacles(connection, self.name, names.publication, paths),
+                *slot.creation_obstacles(connection, self.name, names.slot),
             ]
 
     def _certain_obstacles(
@@ -80,45 +93,65 @@ class PostgresSource:
         if found := slot.server_obstacles(connection, self.name):
             return found
         tables = schema.read_tables(connection, self.name, paths)
-        asked = (connection, self.name, self.slot)
+        names, asked = self._names, (connection, self.name)
         return [
+            *names.obstacles(self.name),
             *_identity_obstacles(self.name, tables),
-            *schema.reading_obstacles(connection, self.name, paths),
-            *slot.slot_obstacles(*asked),
-            *publication.publication_obstacles(*asked, paths),
+            *schema.reading_obstacles(*asked, paths),
+            *slot.slot_obstacles(*asked, names.slot, ours=names.ours),
+            *publication.publication_obstacles(*asked, names.publication, names.slot, paths),
         ]
 
     def prepare(self, relations: Sequence[RelationSchema]) -> list[str]:
         """Publication and slot; refuses tables without full replica identity."""
         paths = [_path(r) for r in relations]
+        new = [_path(r) for r in relations if not evidence.known_member(r)]
+        names = self._names
         with self._pool.session() as connection:
             for obstacle in self._certain_obstacles(connection, paths):
                 raise obstacle
             # The publication first: the slot's stream begins when it is made.
             done = publication.prepare_publication(
-                connection, self.name, self.slot, _memberships(relations)
+                connection, self.name, names.publication, self._warehouse, paths
             )
-            return done + slot.prepare_slot(connection, self.name, self.slot)
+            publication.wait_for_members(connection, self.name, names.slot, new)
+            done += slot.prepare_slot(connection, self.name, names.slot)
+        self._names = replace(names, ours=True)
+        return done
 
     def remove(self) -> list[str]:
-        """Drop slot and publication."""
-        self._broken.clear()
-        self._known.clear()
+        """Drop slot and publication, of the names that capture went by."""
+        names = self._names.remembered
         with self._pool.session() as connection:
-            done = slot.remove_slot(connection, self.name, self.slot)
-            return done + publication.remove_publication(connection, self.name, self.slot)
+            done = slot.remove_slot(connection, self.name, names.slot) if names.ours else []
+            return done + publication.remove_publication(
+                connection, self.name, names.publication, self._warehouse, claimed=names.unsigned
+            )
+
+    def holdings(self) -> list[str]:
+        """The slot, with the log that it holds back, and the publication if it is ours."""
+        names = self._names.remembered
+        with self._pool.session() as connection:
+            held = slot.read_slot(connection, names.slot) if names.ours else None
+            made = publication.read_publication(connection, names.publication)
+        found = [f'replication slot "{held.name}", which holds back {held.held}'] if held else []
+        if made and (names.unsigned or self._warehouse in made.warehouses):
+            found.append(f'publication "{made.name}"')
+        return found
 
     def position(self, text: str) -> Lsn:
         """Read back what `str(position)` wrote."""
         return Lsn.parse(text)
 
     def start(self) -> Lsn:
-        """The slot's own position."""
+        """The present: what the slot still keeps is not needed."""
+        name = self._names.slot
         with self._pool.session() as connection:
-            found = slot.read_slot(connection, self.slot)
+            slot.advance(connection, name)
+            found = slot.read_slot(connection, name)
         if found is None or found.confirmed is None:
             raise SourceRefused(
-                f'source "{self.name}" has no replication slot "{self.slot}"',
+                f'source "{self.name}" has no replication slot "{name}"',
                 hint="run: steadyview run",
             )
         return found.confirmed
@@ -130,16 +163,30 @@ class PostgresSource:
         next_seq: int,
         proof: str = "",
     ) -> PostgresMonitor:
-        """The stream from `position` on."""
+        """The stream from `position` on, once what came before it has been found again."""
         if not isinstance(position, Lsn):
             raise TypeError(f"not a PostgreSQL position: {position}")
-        with self._pool.session() as connection:
-            self._check_slot(connection, position)
-            self._known.update(_memberships(relations))
-            self._note_broken(connection, _memberships(relations))
-        stream = ReplicationStream(self._pool.address, self.slot, self.slot, position)
-        intake = Intake(relations, position, next_seq, self._describe, self._places)
-        return PostgresMonitor(stream, intake, lambda: self._broken_of(relations))
+        known = Proof.parse(proof)
+        stream = ReplicationStream(self._pool.address)
+        try:
+            if known:
+                check_database(self.name, known.server, stream.server)
+            since = known.history.since if known else position
+            with self._pool.session() as connection:
+                self._check_slot(connection, since, position)
+            stream.start(self._names.slot, self._names.publication, since)
+            captured = known.history if known else None
+            beginning = Beginning(self.name, self._warehouse, position, next_seq, captured)
+            return PostgresMonitor(
+                stream,
+                Intake(relations, beginning, self._describe),
+                known or self._first_proof(stream.server, position),
+                evidence.Witness(relations, lambda: self._present(relations)),
+                self._mark,
+            )
+        except BaseException:
+            stream.close()
+            raise
 
     def snapshot(self) -> PostgresSnapshot:
         """Freeze the present state; sends a marker through the stream."""
@@ -153,49 +200,63 @@ class PostgresSource:
             raise
 
     def examine(self, relations: Sequence[RelationSchema], proof: str) -> Examined:
-        """Not looked at yet."""
-        return Examined((), {})
+        """Looks in a new session: an old one might be to a server that is no longer there."""
+        known = Proof.parse(proof)
+        connection = self._pool.address.connect()
+        try:
+            with self._pool.address.errors():
+                if known:
+                    self._check_life(connection, known.server)
+                names = [_path(r) for r in relations]
+                found = evidence.present(connection, self._names.publication, names)
+        finally:
+            self._pool.give_back(connection)
+        return evidence.examined(relations, found)
 
     def close(self) -> None:
         """Close idle sessions."""
         self._pool.close()
 
     def _tables(self) -> list[schema.Table]:
+        if not self._paths:
+            raise ConfigError(f'source "{self.name}" needs the setting "tables"')
         with self._pool.session() as connection:
             tables = schema.read_tables(connection, self.name, self._paths)
-            members = publication.memberships(connection, self.slot)
-        return [
-            replace(t, schema=replace(t.schema, membership=members.get(t.schema.name.path, "")))
-            for t in tables
-        ]
+            found = evidence.present(connection, self._names.publication, self._paths)
+        return [replace(t, schema=_with_evidence(t.schema, found)) for t in tables]
+
+    def _first_proof(self, server: Server, position: Lsn) -> Proof:
+        names = self._names
+        return Proof(names.slot, names.publication, server, History(position))
+
+    def _mark(self) -> Lsn:
+        """Send a marker through the stream; its place in the log."""
+        with self._pool.session() as connection:
+            row = connection.execute(_MARK, [MARKER, self._warehouse]).fetchone()
+        return Lsn.parse(row[0] if row else "0/0")
+
+    def _present(
+        self, relations: Sequence[RelationSchema]
+    ) -> dict[tuple[str, ...], evidence.Present]:
+        with self._pool.session() as connection:
+            names = [_path(r) for r in relations]
+            return evidence.present(connection, self._names.publication, names)
 
     def _freeze(self, lead: psycopg.Connection) -> State:
-        present = self._begin_locked(lead)
+        readable = self._begin_locked(lead)
         row = lead.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
         export, visible = row or ("", "0:0:")
-        with self._pool.session() as other:
-            marked = other.execute(
-                "SELECT pg_logical_emit_message(true, %s, '')::text", [MARKER]
-            ).fetchone()
-        self._note_broken(lead, {p: self._known.get(p, "") for p in self._paths})
-        columns = schema.present_columns(lead, list(present))
-        return State(
-            Visible.parse(visible),
-            Lsn.parse(marked[0] if marked else "0/0"),
-            export,
-            {RelationName(self.name, path): columns.get(oid, {}) for oid, path in present.items()},
-            dict(self._broken),
-            publication.memberships(lead, self.slot),
-        )
+        found = evidence.present(lead, self._names.publication, readable)
+        return State(Visible.parse(visible), self._mark(), export, found)
 
-    def _begin_locked(self, lead: psycopg.Connection) -> dict[int, tuple[str, str]]:
+    def _begin_locked(self, lead: psycopg.Connection) -> list[tuple[str, str]]:
         """Begin, lock every watched table that exists, and only then let the snapshot be taken."""
         while True:
-            found = {t.oid: t.path for t in schema.existing(lead, self._paths) if t.kind == "r"}
+            found = [t.path for t in schema.existing(lead, self._paths) if t.kind == "r"]
             lead.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             if not found:
                 return found
-            tables = sql.SQL(", ONLY ").join(sql.Identifier(*p) for p in found.values())
+            tables = sql.SQL(", ONLY ").join(sql.Identifier(*p) for p in found)
             try:
                 lead.execute(sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE").format(tables))
             except psycopg.errors.UndefinedTable:
@@ -204,19 +265,6 @@ class PostgresSource:
                 continue
             return found
 
-    def _note_broken(
-        self, connection: psycopg.Connection, known: Mapping[tuple[str, str], str]
-    ) -> None:
-        for path, reason in publication.broken_memberships(connection, self.slot, known).items():
-            self._broken.setdefault(RelationName(self.name, path), reason)
-
-    def _broken_of(self, relations: Sequence[RelationSchema]) -> dict[RelationSchema, str]:
-        if not self._broken:
-            return {}
-        return {
-            r: f'"{r.name}": {self._broken[r.name]}' for r in relations if r.name in self._broken
-        }
-
     def _describe(self, types: Sequence[tuple[int, int]]) -> list[str]:
         with self._pool.session() as connection:
             rows = connection.execute(
@@ -224,38 +272,54 @@ class PostgresSource:
             ).fetchall()
         return [r[0] for r in rows]
 
-    def _places(self, oid: int) -> dict[str, int]:
-        with self._pool.session() as connection:
-            columns = schema.present_columns(connection, [oid]).get(oid, {})
-        return {name: column.place for name, column in columns.items()}
-
-    def _check_slot(self, connection: psycopg.Connection, position: Lsn) -> None:
-        found = slot.unread_slot(connection, self.slot)
+    def _check_slot(self, connection: psycopg.Connection, since: Lsn, position: Lsn) -> None:
+        found = slot.unread_slot(connection, self._names.slot)
         if found is None or found.lost or found.confirmed is None:
             raise self._changes_lost(
                 position, "it does not exist" if found is None else "it was invalidated"
             )
-        if not found.confirmed <= position:
+        if not found.confirmed <= since:
             raise self._changes_lost(position, f"it now starts at {found.confirmed}")
         row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
         if row and not position <= Lsn.parse(row[0]):
-            raise self._changes_lost(position, f"the server's log ends at {row[0]}, before it")
+            raise log_too_short(self.name, position, row[0])
         if found.active:
             raise SourceUnavailable(
-                f'replication slot "{self.slot}" of source "{self.name}" is being read',
+                f'replication slot "{found.name}" of source "{self.name}" is being read',
                 hint="stop the other process, or wait until the server has noticed its end",
             )
+
+    def _check_life(self, connection: psycopg.Connection, proved: Server) -> None:
+        """Whether this is the life of the server that the monitor has proved."""
+        database, started = connection.execute(_LIFE).fetchone() or ("", "")
+        if (database, started) == (proved.database, proved.started):
+            return
+        row = connection.execute("SELECT system_identifier::text FROM pg_control_system()")
+        (system,) = row.fetchone() or ("",)
+        check_database(self.name, proved, Server(system, database, started))
+        raise SourceUnavailable(
+            f'source "{self.name}" was restarted, and is not proved to have the same past yet',
+            detail=f"expected the server started at {proved.started}, found {started}",
+            source=self.name,
+        )
 
     def _changes_lost(self, position: Lsn, what: str) -> ChangesLost:
         return ChangesLost(
             f'source "{self.name}" no longer keeps the changes after position {position}',
-            detail=f'slot "{self.slot}": {what}',
-            hint=f"run: steadyview source remove {self.name}, then run again",
+            detail=f'slot "{self._names.slot}": {what}',
+            hint=f"run: steadyview source resnapshot {self.name}",
+            source=self.name,
         )
 
 
-def _memberships(relations: Sequence[RelationSchema]) -> dict[tuple[str, str], str]:
-    return {_path(r): r.membership for r in relations}
+def _with_evidence(
+    relation: RelationSchema, found: Mapping[tuple[str, ...], evidence.Present]
+) -> RelationSchema:
+    """As long as its changes are not in the stream there is nothing to be compared with."""
+    now = found.get(relation.name.path)
+    if now is None or now.evidence.membership is None:
+        return relation
+    return replace(relation, evidence=str(now.evidence))
 
 
 def _path(relation: RelationSchema) -> tuple[str, str]:
@@ -278,8 +342,8 @@ def _identity_obstacles(source: str, tables: Sequence[schema.Table]) -> list[Ste
 
 def left_behind(name: str, owner: Owner) -> list[str]:
     """What the owner set up, as statements that remove it."""
-    slot_name = slot.predictable_name(name)
+    names = Names.chosen(name, {}, owner).remembered
     return [
-        f"a replication slot: SELECT pg_drop_replication_slot('{slot_name}');",
-        f'perhaps a publication: DROP PUBLICATION IF EXISTS "{slot_name}";',
+        f"a replication slot: SELECT pg_drop_replication_slot('{names.slot}');",
+        f'perhaps a publication: DROP PUBLICATION IF EXISTS "{names.publication}";',
     ]

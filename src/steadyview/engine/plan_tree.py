@@ -1,0 +1,93 @@
+"""Spark's plans as plain Python values: parsed, or analysed, and whole.
+
+A walk over a plan through Py4J costs a call per step, and the usual ways (`children`,
+`expressions`) leave parts out, such as named windows. So the plan is written as JSON inside the
+JVM, by `PlanTree.java`, in one call of a few milliseconds.
+
+A node is `Node(kind, parts)`; collections are lists.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+
+_compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a plan: its class, and all that it was made of.
+
+    `tree`: whether it is a plan or an expression, not a mere value inside one.
+    """
+
+    kind: str
+    parts: list[Any]
+    tree: bool
+
+    @property
+    def name(self) -> str:
+        """The class without its package.
+
+        >>> Node("org.apache.spark.sql.catalyst.plans.logical.Project", [], True).name
+        'Project'
+        """
+        return self.kind.rpartition(".")[2]
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is a relation or a command, as far as its package tells."""
+        return ".plans.logical." in self.kind or ".execution." in self.kind
+
+
+def parse(spark: SparkSession, sql: str) -> Any:
+    """Spark's unresolved plan of the text; nothing is looked up, opened or run."""
+    return _helper(spark).parsed(spark._jsparkSession, sql)
+
+
+def tree(spark: SparkSession, plan: Any) -> Any:
+    """The plan as a `Node`."""
+    return json.loads(_helper(spark).json(plan), object_hook=_node)
+
+
+def functions(spark: SparkSession) -> dict[str, str]:
+    """The functions that the session knows, and the class each one becomes in a plan."""
+    found: dict[str, str] = json.loads(_helper(spark).functions(spark._jsparkSession))
+    return found
+
+
+def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
+    """The rows of exactly this plan; analysed now, computed when asked for."""
+    jvm: Any = spark._jvm
+    module = getattr(jvm.org.apache.spark.sql.classic, "Dataset$")
+    return DataFrame(getattr(module, "MODULE$").ofRows(spark._jsparkSession, plan), spark)
+
+
+def _node(found: dict[str, Any]) -> Node:
+    return Node(found.get("class") or found["other"], found["parts"], "class" in found)
+
+
+def _helper(spark: SparkSession) -> Any:
+    """The compiled class, once per JVM."""
+    gateway: Any = spark.sparkContext._gateway
+    if gateway not in _compiled:
+        _compiled[gateway] = _compile(gateway)
+    return _compiled[gateway]
+
+
+def _compile(gateway: Any) -> Any:
+    jvm = gateway.jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(Path(__file__).with_name("PlanTree.java").read_text(encoding="utf-8"))
+    found = compiler.getClassLoader().loadClass("PlanTree")
+    nothing = gateway.new_array(jvm.java.lang.Class, 0)
+    return found.getDeclaredConstructor(nothing).newInstance(
+        gateway.new_array(jvm.java.lang.Object, 0)
+    )

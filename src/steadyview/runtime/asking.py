@@ -1,0 +1,256 @@
+"""A user's query over the views: judged, all views at one cn, with limits, and with what to know.
+
+Claim: nothing but the project's views is read (`engine/guard.py`), all of them at one cn. What a
+reader should know (a view that stands still, a text in double quotes that looks like a column) is a
+warning of the answer; `strict` makes a stopped view an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import count
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from steadyview.catalog import ViewRow
+from steadyview.engine.analysis import reason
+from steadyview.engine.guard import Statement, read
+from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned, Refused
+from steadyview.runtime.serving import At, resolve, row_of, rows_at
+from steadyview.runtime.status import from_us
+from steadyview.views.mentions import double_quoted, several_statements
+from steadyview.warehouse.states import check_readable
+
+_AGAIN = 0.5
+"""Seconds between two attempts to cancel: a query runs job after job, some not begun yet."""
+_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a caller allows: so many rows, so much time, no stopped view. None: no limit."""
+
+    max_rows: int | None = None
+    timeout: timedelta | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an answer; `cut`: there were more than the caller allowed."""
+
+    table: pa.Table
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows, and the cn and time they are of. `warnings` are what a reader should know of them.
+
+    `frame` has at most the rows that the caller allowed; only `rows` keeps the limit of time, which
+    is counted from the question on.
+    """
+
+    frame: DataFrame
+    cn: int
+    time: datetime
+    warnings: tuple[str, ...] = ()
+    _whole: DataFrame | None = None
+    _limits: Limits = Limits()
+    _asked: float = 0.0
+
+    def rows(self) -> Rows:
+        """All rows, within the limits; QueryTooLong if they take longer than allowed."""
+        limit = self._limits.max_rows
+        if limit is None or self._whole is None:
+            return Rows(self._collected(self.frame), cut=False)
+        found = self._collected(self._whole.limit(limit + 1))
+        return Rows(found.slice(0, limit), cut=found.num_rows > limit)
+
+    def _collected(self, frame: DataFrame) -> pa.Table:
+        if self._limits.timeout is None:
+            return frame.toArrow()
+        left = self._asked + self._limits.timeout.total_seconds() - time.monotonic()
+        with _cancelled_after(left, frame.sparkSession) as late:
+            try:
+                return frame.toArrow()
+            except (PySparkException, Py4JError) as error:
+                if late.is_set():
+                    raise _too_long(self._limits.timeout) from error
+                raise
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: Spark SQL, of which moment, within which limits."""
+
+    sql: str
+    at: At = None
+    limits: Limits = Limits()
+
+
+def answer(
+    parts: Parts, spark: SparkSession, plans: Sequence[Planned | Refused], asked: Question
+) -> Answer:
+    """Spark SQL over the views it reads, all of them at one cn."""
+    begun = time.monotonic()
+    with _told(plans):
+        statement = _statement(spark, asked.sql)
+        views = _views(parts, plans, statement)
+        rows = {plan.name: row_of(parts.catalog, plan) for plan in views}
+        warnings = _stopped(rows, strict=asked.limits.strict)
+        cn = _moment(parts, rows, asked.at)
+        for plan in views:
+            found = rows_at(parts, spark, plan, rows[plan.name], cn)
+            found.createOrReplaceTempView(plan.name)
+        frame = statement.frame([plan.name for plan in views])
+    limit = asked.limits.max_rows
+    return Answer(
+        frame if limit is None else frame.limit(limit),
+        cn,
+        from_us(parts.catalog.commits.time_of(cn)),
+        (*warnings, *_texts_for_names(asked.sql, views)),
+        frame,
+        asked.limits,
+        begun,
+    )
+
+
+def _statement(spark: SparkSession, sql: str) -> Statement:
+    try:
+        return read(spark, sql)
+    except PySparkException:
+        if several_statements(sql):
+            raise QueryRefused("a query is one statement", hint="ask one after another") from None
+        raise
+
+
+@contextmanager
+def _told(plans: Sequence[Planned | Refused]) -> Iterator[None]:
+    """Spark's objections to the text, in our words."""
+    try:
+        yield
+    except PySparkException as error:
+        raise ConfigError(
+            "Spark rejects the query",
+            detail=reason(error),
+            hint=f"views: {', '.join(sorted(p.name for p in plans)) or 'none'}",
+        ) from error
+    except Py4JError as error:
+        if "StackOverflowError" not in str(error):
+            raise
+        raise QueryRefused("the query is nested too deeply", hint="split it") from error
+
+
+def _views(
+    parts: Parts, plans: Sequence[Planned | Refused], statement: Statement
+) -> list[Planned]:
+    """The views that the statement reads; QueryRefused for any other name."""
+    known = {plan.name.lower(): plan for plan in plans}
+    found = []
+    for name in sorted({name.lower() for name in statement.relations}):
+        plan = known.get(name)
+        if plan is None:
+            raise _no_such(name, plans)
+        if isinstance(plan, Refused):
+            raise _refused(parts.catalog.views.find(plan.name), plan)
+        found.append(plan)
+    return found
+
+
+def _no_such(name: str, plans: Sequence[Planned | Refused]) -> QueryRefused:
+    names = sorted(plan.name for plan in plans)
+    close = difflib.get_close_matches(name, [n.lower() for n in names], n=1)
+    return QueryRefused(
+        f'there is no view "{name}"',
+        detail=f"views: {', '.join(names) or 'none'}",
+        hint=f'did you mean "{close[0]}"?' if close else None,
+    )
+
+
+def _refused(row: ViewRow | None, plan: Refused) -> QueryRefused:
+    """Why the view is refused: as a run recorded it, or as its file is read now."""
+    recorded = row.error if row is not None and row.state == "refused" else None
+    said = recorded or str(plan.refusal)
+    return QueryRefused(
+        f'view "{plan.name}" is refused, so it has no rows',
+        detail=f"{plan.refusal.code}: {said}",
+        hint="steadyview check shows the place in its file",
+    )
+
+
+def _stopped(rows: Mapping[str, ViewRow], *, strict: bool) -> list[str]:
+    """A sentence for every view that stands still; with `strict`, an error for the first."""
+    stopped = [row for row in rows.values() if row.state == "stopped"]
+    for row in stopped if strict else ():
+        raise ViewStopped(
+            f'view "{row.name}" is stopped at cn {row.cn}',
+            detail=row.error,
+            hint="without --strict its last good state is read",
+        )
+    return [f'view "{r.name}" is stopped and shows cn {r.cn}: {r.error}' for r in stopped]
+
+
+def _moment(parts: Parts, rows: Mapping[str, ViewRow], at: At) -> int:
+    """The cn that is asked for, or the newest that all the views have."""
+    for row in rows.values():
+        check_readable(row, row.cn or 0)
+    if at is not None:
+        return resolve(parts.catalog, at)
+    newest = [row.cn for row in rows.values() if row.cn is not None]
+    return min(newest) if newest else parts.catalog.commits.last_cn()
+
+
+def _texts_for_names(sql: str, views: Sequence[Planned]) -> Iterator[str]:
+    """Spark takes "id" for a text, where other databases take it for the column id."""
+    columns = {name.lower(): name for plan in views for name, _ in plan.types.outputs}
+    for text in dict.fromkeys(double_quoted(sql)):
+        if text.lower() in columns:
+            yield f'"{text}" is the text \'{text}\' here; the column is written {text} or `{text}`'
+
+
+def _too_long(timeout: timedelta) -> QueryTooLong:
+    seconds = f"{timeout.total_seconds():g} s"
+    return QueryTooLong(
+        f"the query took longer than {seconds} and was cancelled",
+        hint="allow more time with --timeout, or ask for less",
+    )
+
+
+@contextmanager
+def _cancelled_after(seconds: float, spark: SparkSession) -> Iterator[threading.Event]:
+    """Cancel what Spark does for this thread inside the block; the event: time was up."""
+    context, late, done = spark.sparkContext, threading.Event(), threading.Event()
+    group = f"steadyview query {next(_numbers)}"
+
+    def cancel() -> None:
+        if done.wait(max(seconds, 0.0)):
+            return
+        late.set()
+        while not done.is_set():
+            context.cancelJobGroup(group)
+            done.wait(_AGAIN)
+
+    before = {key: context.getLocalProperty(key) for key in _GROUP}
+    context.setJobGroup(group, group, interruptOnCancel=True)
+    watch = threading.Thread(target=cancel, name="query-timeout", daemon=True)
+    watch.start()
+    try:
+        yield late
+    finally:
+        done.set()
+        watch.join()
+        for key, value in before.items():
+            context.setLocalProperty(key, value)

@@ -1,0 +1,84 @@
+"""Killed again and again after some seconds, with writers on, every life makes durable progress.
+
+`make soak` does it with sixty lives instead of six.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import sys
+import threading
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.crash.checks import check_all
+from tests.crash.keepers import Keeper
+from tests.crash.test_killed import Writers
+from tests.processes.test_signals import steadyview_run
+
+LIVES = int(os.environ.get("STEADYVIEW_LIVES", "6"))
+SHORTEST, LONGEST = 10.0, 30.0
+
+
+def known(warehouse: Path) -> tuple[int, list[int | None]]:
+    """The newest admitted cn, and the cn of every view."""
+    with closing(sqlite3.connect(warehouse / "catalog.db", timeout=30)) as catalog:
+        ((last,),) = catalog.execute("SELECT last_cn FROM warehouse").fetchall()
+        views = catalog.execute("SELECT cn FROM views WHERE state <> 'dropped'").fetchall()
+        return last, [cn for (cn,) in views]
+
+
+def live(folder: Path, seconds: float) -> None:
+    """A life of `steadyview run` and its Spark, ended by SIGKILL."""
+    with steadyview_run(folder) as process:
+        reader = threading.Thread(target=process.stdout.read)
+        reader.start()
+        threading.Event().wait(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+        reader.join()
+
+
+def counted(shop, question: str) -> list[tuple[int]]:
+    """An answer of the catalog; nothing while it is being made."""
+    with closing(sqlite3.connect(shop.warehouse / "catalog.db", timeout=30)) as catalog:
+        with suppress(sqlite3.OperationalError):
+            return catalog.execute(question).fetchall()
+        return []
+
+
+def until_captured(shop) -> None:
+    """A life that ends when both sources have a position: from there on nothing may be missed."""
+    asked = "SELECT count(*) FROM sources WHERE position IS NOT NULL"
+    with steadyview_run(shop.folder):
+        for _ in range(600):
+            threading.Event().wait(0.1)
+            if (shop.warehouse / "catalog.db").exists() and counted(shop, asked) == [(2,)]:
+                return
+    pytest.fail("capture did not begin")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90 * LIVES + 600)
+def test_every_life_makes_progress_and_the_last_one_catches_up(shop):
+    lengths = random.Random(7)
+    progress: list[tuple[int, list[int | None]]] = []
+    until_captured(shop)
+    with Writers(shop):
+        for _ in range(LIVES):
+            live(shop.folder, lengths.uniform(SHORTEST, LONGEST))
+            progress.append(known(shop.warehouse))
+    captured = [last for last, _ in progress]
+    assert all(a < b for a, b in zip([0, *captured], captured, strict=False)), progress
+    sys.stderr.write(f"captured, views after each life: {progress}\n")
+    if LIVES > 6:
+        behind = [last - min(cn or 0 for cn in views) for last, views in progress]
+        assert min(behind[LIVES // 2 :]) < 600, f"the backlog grows without bound: {behind}"
+    keeper = Keeper(shop.folder)
+    keeper.ask("once")
+    check_all(shop, keeper)
+    keeper.end()
