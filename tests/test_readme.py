@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from steadyview.errors import SourceRefused
 from steadyview.runtime.project import load_project
 from steadyview.sources.registry import open_source
 from steadyview.views.parse import parse_view
@@ -48,16 +47,15 @@ def project(tmp_path, monkeypatch):
 def test_the_rights_that_the_readme_grants_are_enough(project):
     source = open_source("sales", project.sources["sales"], project.root)
     relations = source.schemas()
-    assert source.prepare(relations) == ['created replication slot "steadyview_sales"']
+    assert source.prepare(relations) == ['created replication slot "steadyview_sales_00000000"']
     snapshot = source.snapshot()
     snapshot.close()
 
 
-def test_what_a_role_may_not_take_back_is_told_with_the_statement_to_run(project):
+def test_what_the_readme_lets_somebody_else_set_up_is_left_to_them(project):
     source = open_source("sales", project.sources["sales"], project.root)
-    with pytest.raises(SourceRefused) as refused:
-        source.remove()
-    assert refused.value.hint.endswith('DROP PUBLICATION "steadyview_sales";')
+    source.prepare(source.schemas())
+    assert source.remove() == ['dropped replication slot "steadyview_sales_00000000"']
 
 
 def test_the_view_of_the_readme_is_read_under_its_files_name(project):

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,25 @@ def _admit(catalog: Catalog, count: int) -> None:
 def test_a_closed_catalog_can_be_closed_again(catalog: Catalog) -> None:
     catalog.close()
     catalog.close()
+
+
+def test_a_catalog_of_format_1_is_brought_up_to_date(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old:
+        old.executescript(Path(__file__).with_name("format_1.sql").read_text())
+        old.execute("INSERT INTO warehouse VALUES (1, 1, 50, 3, 60, 0)")
+        old.execute("INSERT INTO sources VALUES ('sales', 'postgresql', '0/1', 3, 1, 0, 60)")
+        old.execute("INSERT INTO runs VALUES (1, 'sales', 1, 3, 58)")
+        old.execute(
+            "INSERT INTO views VALUES (1, 'v', 'SELECT 1', 'complete', 'incremental', '', 'f',"
+            " 'active', NULL, NULL, NULL, 0, 0, 3, 1, 0, 0)"
+        )
+        old.commit()
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            assert len(catalog.identity()) == 8
+            assert catalog.sources.state("sales").proof == '{"format": 1}'
+            assert (catalog.views.get("v").cn, catalog.commits.time_of(3)) == (3, 60)
+            catalog.sources.contact("sales", 70, heard=True, error=None)
+            identity = catalog.identity()
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        assert catalog.identity() == identity

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import steadyview
-from steadyview.engine.failures import described
 from steadyview.errors import StorageDamaged
 from tests.crash import commits
 from tests.crash.checks import check_all
@@ -70,78 +69,6 @@ def test_a_missing_base_file_is_refused_where_it_is_needed(shop, spark):
         file.unlink()
     with opened(shop.folder, spark) as here, pytest.raises(StorageDamaged, match="lacks a file"):
         here.ask("rows", view="regions")
-
-
-def _halved(data: bytes) -> bytes:
-    return data[: len(data) // 2]
-
-
-def _emptied(_: bytes) -> bytes:
-    """Spark would take it for a file without rows."""
-    return b""
-
-
-def _flipped(data: bytes) -> bytes:
-    """One byte of the first column's values."""
-    return data[:30] + bytes([data[30] ^ 0x55]) + data[31:]
-
-
-def tamper(file, how) -> None:
-    file.write_bytes(how(file.read_bytes()))
-    # Hadoop's own checksum, which is there for files of Spark's alone
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-
-
-@pytest.mark.parametrize("how", [_halved, _emptied, _flipped])
-def test_a_damaged_base_file_is_named_and_stops_its_view_alone(shop, spark, how):
-    (file,) = (shop.warehouse / "views").glob("regions-*/base/data/**/*.parquet")
-    tamper(file, how)
-    shop.add_view("counted", "SELECT COUNT(*) AS customers FROM crm.customers")
-    try:
-        with opened(shop.folder, spark) as here:
-            with pytest.raises(Exception) as found:  # noqa: PT011 - Spark's, or ours at once
-                here.ask("rows", view="regions")
-            told = described(found.value) or found.value
-            assert isinstance(told, StorageDamaged)
-            assert told.message == f'file "{file}" is damaged'
-            shop.move(1)
-            here.warehouse.run_once()
-            views = {v.name: v for v in here.warehouse.status().views}
-            assert views["regions"].state == "stopped"
-            assert str(file) in str(views["regions"].error)
-            assert (views["counted"].state, views["counted"].error) == ("active", None)
-    finally:
-        (shop.folder / "views" / "counted.sql").unlink()
-
-
-def test_a_damaged_log_file_is_named_and_stops_its_readers(shop, spark):
-    shop.move(1)
-    with opened(shop.folder, spark) as here:
-        with here.warehouse._following() as wait_for:
-            snapshot = here.warehouse._parts.sources["crm"].snapshot()
-            wait_for("crm", snapshot.horizon)
-            snapshot.close()
-        newest = max((shop.warehouse / "log").rglob("data/**/*.parquet"), key=_written)
-        tamper(newest, _flipped)
-        here.warehouse.run_once()
-        (view,) = here.warehouse.status().views
-        assert view.state == "stopped"
-        assert str(newest) in str(view.error)
-
-
-def _written(file) -> int:
-    return file.stat().st_mtime_ns
-
-
-def test_a_deleted_log_is_refused_and_never_made_anew(shop, spark):
-    (table,) = (t.parent for t in (shop.warehouse / "log").rglob("_delta_log"))
-    shutil.rmtree(table)
-    for _ in range(2):
-        found = refusal(shop, spark)
-        assert found.message == 'the update log of "crm.customers" is missing'
-        assert str(table) in str(found.detail)
-    with opened(shop.folder, spark) as here, pytest.raises(StorageDamaged, match="is missing"):
-        here.ask("verify", at=0)
 
 
 def test_a_table_with_features_that_we_would_misread_is_refused(shop, spark):

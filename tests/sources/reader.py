@@ -2,10 +2,10 @@
 
     python -m tests.sources.reader STATE MODE
 
-STATE is a JSON file: settings, tables, warehouse, position, seq, proof. In mode "log" every chunk is appended,
-durably, as one line to STATE.log before it is acknowledged, and its line number is printed. In mode
-"measure" chunks are counted until the given number of row images has come; then the peak memory is
-printed.
+STATE is a JSON file: settings, tables, warehouse, position, seq, proof. In mode "log" every chunk
+is appended, durably, as one line to STATE.log before it is acknowledged, and its line number is
+printed. In mode "measure" chunks are counted until the given number of row images has come; then
+the peak memory is printed.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ be repeated; what a reader of another process sees is always one committed state
 
 from steadyview.catalog.batches import Batch
 from steadyview.catalog.catalog import Catalog
-from steadyview.catalog.clock import Clock
+from steadyview.catalog.clock import Clock, from_us, to_us
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
 from steadyview.catalog.runs import Flush, Run
@@ -28,6 +28,8 @@ __all__ = [
     "SourceState",
     "ViewRow",
     "ViewSpec",
+    "from_us",
     "holder",
     "merge_schema",
+    "to_us",
 ]

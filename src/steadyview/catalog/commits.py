@@ -8,6 +8,10 @@ holds runs: for a run (cn_from, source, seq_from, seq_to, time_from) and 0 <= i 
 Invariant: cn is dense from 1; commit time is strictly increasing in cn, over restarts and with a
 clock that is set back; per source, cn is increasing in seq and seq is dense.
 cn 0 is the state before any transaction; its time is the warehouse's creation.
+
+A time has a cn for good only if no later commit can get a time up to it. So every commit time is
+above the last one and above a *floor*, which is kept here and raised before a time above both is
+answered:  cn_at(t) is the same whenever it is asked, and cn_at(time_of(cn)) == cn.
 """
 
 from __future__ import annotations
@@ -15,12 +19,12 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from steadyview.catalog.clock import Clock
+from steadyview.catalog.clock import Clock, from_us
 from steadyview.catalog.database import Database
 from steadyview.catalog.runs import Flush, Run, cut, cut_seq
 from steadyview.catalog.sources import store_lost
 from steadyview.crash_points import crash_point
-from steadyview.errors import OutsideRetention
+from steadyview.errors import OutsideRetention, StorageUnavailable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +55,10 @@ class Commits:
         return run
 
     def _record(self, connection: sqlite3.Connection, flush: Flush) -> Run | None:
-        cn, time = connection.execute("SELECT last_cn, last_time FROM warehouse").fetchone()
-        now = max(self._clock.now_us(), time + 1)
+        cn, last, floor = connection.execute(
+            "SELECT last_cn, last_time, floor FROM warehouse"
+        ).fetchone()
+        now = max(self._clock.now_us(), last + 1, floor + 1)
         connection.execute(
             "UPDATE sources SET position = ?, proof = ?, flush = ?, last_seq = max(last_seq, ?),"
             " admitted = ? WHERE name = ?",
@@ -122,11 +128,44 @@ class Commits:
         return run.time_from + cn - run.cn_from
 
     def cn_at(self, time: int) -> int:
-        """The largest cn whose commit time is at most `time`; OutsideRetention if forgotten."""
+        """The largest cn whose commit time is, or ever will be, at most `time`.
+
+        OutsideRetention for a time to come, before the warehouse, or of a commit that is forgotten;
+        StorageUnavailable if the floor is to be raised and the catalog cannot be written to.
+        """
+        if time > self._settled():
+            self._settle(time)
         run = self._run(f"{_RUN} WHERE time_from <= ? ORDER BY time_from DESC LIMIT 1", time)
         cn = min(run.cn_to, run.cn_from + time - run.time_from) if run else 0
-        self._check_kept(cn)
+        if time < self.time_of(0) or cn < self.oldest_cn():
+            raise self._no_state(time)
         return cn
+
+    def _settled(self) -> int:
+        """No commit to come has a time up to this one."""
+        return self._one("SELECT max(last_time, floor) FROM warehouse")
+
+    def _settle(self, time: int) -> None:
+        """Raise the floor to a time that has come."""
+        if time > self._clock.now_us():
+            raise self._no_state(time)
+        try:
+            with self._database.write() as connection:
+                connection.execute("UPDATE warehouse SET floor = max(floor, ?)", (time,))
+        except StorageUnavailable as error:
+            raise StorageUnavailable(
+                f"which commit was the newest at {_text(time)} cannot be settled",
+                detail=f"the catalog cannot be written to: {error.detail}",
+                hint=f"ask for a time up to {_text(self._settled())}, or for a cn",
+            ) from error
+
+    def _no_state(self, time: int) -> OutsideRetention:
+        oldest = self.time_of(self.oldest_cn())
+        newest = max(self._clock.now_us(), self._settled())
+        return OutsideRetention(
+            f"no state of {_text(time)} is known",
+            detail=f"times from {_text(oldest)} to {_text(newest)} can be asked for",
+        )
 
     def commit_rows(self, source: str, seq_from: int, seq_to: int) -> pa.Table:
         """(seq, cn) of the source's admitted transactions in the range, both int64, in order."""
@@ -201,6 +240,11 @@ def _insert(connection: sqlite3.Connection, run: Run) -> None:
     )
     last_time = run.time_from + run.seq_to - run.seq_from
     connection.execute("UPDATE warehouse SET last_cn = ?, last_time = ?", (run.cn_to, last_time))
+
+
+def _text(time: int) -> str:
+    """A commit time for people, with all its digits."""
+    return f"{from_us(time):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _outside(cn: int, oldest: int, newest: int) -> OutsideRetention:

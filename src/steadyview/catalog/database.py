@@ -47,9 +47,9 @@ class Database:
                 for statement in STATEMENTS:
                     connection.execute(statement)
                 connection.execute(
-                    "INSERT INTO warehouse (one, format, created, last_cn, last_time, oldest_cn)"
-                    " VALUES (1, ?, ?, 0, ?, 0)",
-                    (FORMAT, now, now),
+                    "INSERT INTO warehouse (one, format, created, last_cn, last_time, oldest_cn,"
+                    " floor) VALUES (1, ?, ?, 0, ?, 0, ?)",
+                    (FORMAT, now, now, now),
                 )
             elif connection.execute("SELECT format FROM warehouse").fetchall() == [(1,)]:
                 for statement in UPGRADE:

@@ -1,8 +1,9 @@
 """The catalog's tables. FORMAT changes whenever an older program would misread them.
 
 `runs` is the commit table: transaction seq_from + i of a source has cn_from + i, time_from + i.
-`warehouse.oldest_cn`: commits before it are forgotten. A view's name is unique among the views that
-are not dropped; its `id` is never used again, so that storage of a dropped view is never mistaken.
+`warehouse.oldest_cn`: commits before it are forgotten; `floor`: every commit to come is later.
+A view's name is unique among the views that are not dropped; its `id` is never used again, so that
+storage of a dropped view is never mistaken.
 A `replacement` is built beside the view of its name, until it takes that one's place.
 `typed` holds what Spark said about the types of a view's text over some relations.
 """
@@ -35,6 +36,7 @@ _AUDITS = """CREATE TABLE audits (
         PRIMARY KEY (source, path)
     ) STRICT"""
 
+
 STATEMENTS = (
     _CONTACTS,
     """CREATE TABLE warehouse (
@@ -44,7 +46,8 @@ STATEMENTS = (
         last_cn INTEGER NOT NULL,
         last_time INTEGER NOT NULL,
         oldest_cn INTEGER NOT NULL,
-        identity TEXT NOT NULL DEFAULT ''
+        identity TEXT NOT NULL DEFAULT '',
+        floor INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
     """CREATE TABLE sources (
         name TEXT PRIMARY KEY,
@@ -129,6 +132,7 @@ UPGRADE = (
     "DROP TABLE IF EXISTS contacts",
     _CONTACTS,
     "ALTER TABLE warehouse ADD COLUMN identity TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE warehouse ADD COLUMN floor INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE sources ADD COLUMN proof TEXT NOT NULL DEFAULT ''",
     """UPDATE sources SET proof = '{"format": 1}'""",
     "ALTER TABLE lost_columns ADD COLUMN mendable INTEGER NOT NULL DEFAULT 0",

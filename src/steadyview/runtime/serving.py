@@ -9,12 +9,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from steadyview.catalog import Base, Catalog, ViewRow
+from steadyview.catalog import Base, Catalog, ViewRow, from_us, to_us
 from steadyview.errors import ConfigError, OutsideRetention
 from steadyview.runtime.kept import algorithm_of, has_every_state
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
-from steadyview.runtime.status import from_us
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.history import changes
 from steadyview.warehouse.states import States, check_readable, nearest
@@ -36,17 +35,17 @@ class Commit:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; time in ISO format."""
-        return {**asdict(self), "time": self.time.isoformat()}
+        return {**asdict(self), "time": self.time.isoformat(timespec="microseconds")}
 
 
 def resolve(catalog: Catalog, at: int | datetime | str) -> int:
-    """The cn that a cn, a time or an ISO text means. A time without zone is UTC."""
+    """The cn that a cn, a time or an ISO text means, for good. A time without zone is UTC."""
     if isinstance(at, int):
         return at
     moment = datetime.fromisoformat(at) if isinstance(at, str) else at
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return catalog.commits.cn_at(int(moment.timestamp() * 1_000_000))
+    return catalog.commits.cn_at(to_us(moment))
 
 
 def read(parts: Parts, spark: SparkSession, plan: Planned, at: At) -> DataFrame:

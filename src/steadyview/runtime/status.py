@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from steadyview.catalog import Catalog, SourceState, ViewRow
+from steadyview.catalog import Catalog, SourceState, ViewRow, from_us
 from steadyview.errors import OutsideRetention
 
 SILENT_SECONDS = 30.0
@@ -62,7 +62,7 @@ class Status:
         """For JSON; times in ISO format."""
         found = asdict(self)
         for part in (found, *found["views"]):
-            part["time"] = part["time"].isoformat() if part["time"] else None
+            part["time"] = part["time"].isoformat(timespec="microseconds") if part["time"] else None
         return found
 
 
@@ -93,11 +93,6 @@ def _known_time(catalog: Catalog, cn: int) -> int | None:
         return catalog.commits.time_of(cn)
     except OutsideRetention:
         return None
-
-
-def from_us(time: int) -> datetime:
-    """Microseconds since 1970 as a UTC time."""
-    return datetime.fromtimestamp(time / 1_000_000, UTC)
 
 
 def view_status(

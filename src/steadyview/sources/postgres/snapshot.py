@@ -27,6 +27,7 @@ from steadyview.sources.postgres.connection import Address, Pool
 from steadyview.sources.postgres.evidence import Present
 from steadyview.sources.postgres.keys import key_condition
 from steadyview.sources.postgres.position import Lsn
+from steadyview.sources.postgres.spans import span_condition, spans_of
 from steadyview.sources.postgres.types import pg_type
 
 _XID_BITS = 32
@@ -101,7 +102,8 @@ class PostgresSnapshot:
     def tasks(self, read: Read, parallelism: int = 1) -> Sequence[AnswerTask]:
         """The read as at most `parallelism` tasks, cut by ranges of the table's pages."""
         columns = sorted(read.columns)
-        self._check(read.relation, columns if read.key is None else [*columns, read.key])
+        asked = {read.key, read.span.column if read.span else None} - {None}
+        self._check(read.relation, [*columns, *(c for c in asked if c is not None)])
         relation = read.relation
         base = sql.SQL("SELECT {} FROM ONLY {}").format(
             sql.SQL(", ").join(sql.Identifier(relation.columns[c].name) for c in columns),
@@ -112,6 +114,8 @@ class PostgresSnapshot:
             conditions: list[sql.Composable] = [
                 key_condition(relation.columns[read.key], read.values)
             ]
+        elif read.span is not None:
+            conditions = [span_condition(relation, read.span)]
         else:
             conditions = self._ranges(relation, parallelism)
         statements = [sql.SQL("{} WHERE {}").format(base, c) for c in conditions]
@@ -121,8 +125,13 @@ class PostgresSnapshot:
         ]
 
     def spans(self, relation: RelationSchema, rows: int) -> Sequence[Span]:
-        """Not cut yet."""
-        return []
+        """By a sample of the key, so that spans are of like size whatever the values are."""
+        connection = self.take_reader()
+        try:
+            with self._pool.address.errors():
+                return spans_of(connection, relation, rows)
+        finally:
+            self.give_back_reader(connection)
 
     def close(self) -> None:
         """Give the sessions back."""

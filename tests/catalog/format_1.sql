@@ -1,0 +1,86 @@
+-- The catalog's tables as of format 1.
+CREATE TABLE contacts (
+        source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
+        heard INTEGER,
+        error TEXT,
+        since INTEGER
+    ) STRICT;
+CREATE TABLE warehouse (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        format INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        last_cn INTEGER NOT NULL,
+        last_time INTEGER NOT NULL,
+        oldest_cn INTEGER NOT NULL
+    ) STRICT;
+CREATE TABLE sources (
+        name TEXT PRIMARY KEY,
+        family TEXT NOT NULL,
+        position TEXT,
+        last_seq INTEGER NOT NULL DEFAULT 0,
+        flush INTEGER NOT NULL DEFAULT 0,
+        settled INTEGER NOT NULL DEFAULT 0,
+        admitted INTEGER
+    ) STRICT;
+CREATE TABLE relations (
+        source TEXT NOT NULL REFERENCES sources (name) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        schema TEXT NOT NULL,
+        PRIMARY KEY (source, path)
+    ) STRICT;
+CREATE TABLE lost_columns (
+        source TEXT NOT NULL REFERENCES sources (name) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        name TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (source, path, name)
+    ) STRICT;
+CREATE TABLE runs (
+        cn_from INTEGER PRIMARY KEY,
+        source TEXT NOT NULL,
+        seq_from INTEGER NOT NULL,
+        seq_to INTEGER NOT NULL CHECK (seq_to >= seq_from),
+        time_from INTEGER NOT NULL
+    ) STRICT;
+CREATE UNIQUE INDEX runs_by_seq ON runs (source, seq_from);
+CREATE INDEX runs_by_source ON runs (source, cn_from);
+CREATE UNIQUE INDEX runs_by_time ON runs (time_from);
+CREATE TABLE views (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        sql TEXT NOT NULL,
+        level TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('incremental', 'recomputed')),
+        definition TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        state TEXT NOT NULL
+            CHECK (state IN ('building', 'active', 'stopped', 'refused', 'dropped')),
+        code TEXT,
+        error TEXT,
+        error_cn INTEGER,
+        start_cn INTEGER NOT NULL,
+        oldest_cn INTEGER NOT NULL,
+        cn INTEGER,
+        delta_version INTEGER,
+        base_cn INTEGER,
+        base_version INTEGER
+    ) STRICT;
+CREATE UNIQUE INDEX views_by_name ON views (name) WHERE state <> 'dropped';
+CREATE TABLE bases (
+        view INTEGER NOT NULL REFERENCES views (id),
+        base_cn INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        valid INTEGER NOT NULL DEFAULT 1,
+        PRIMARY KEY (view, base_cn)
+    ) STRICT;
+CREATE TABLE batches (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        from_cn INTEGER NOT NULL,
+        to_cn INTEGER NOT NULL,
+        transactions INTEGER NOT NULL,
+        lookups INTEGER NOT NULL,
+        lookup_rows INTEGER NOT NULL,
+        started INTEGER NOT NULL,
+        finished INTEGER NOT NULL
+    ) STRICT;
