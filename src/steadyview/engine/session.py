@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from steadyview.delta.modes import current_umask
 from steadyview.errors import ConfigError
+from steadyview.modes import current_umask
 
 _WORK = {
     "spark.sql.session.timeZone": "UTC",
