@@ -110,7 +110,7 @@ def answer(
         statement = _statement(spark, asked.sql)
         views = _views(parts, plans, statement)
         rows = {plan.name: row_of(parts.catalog, plan) for plan in views}
-        warnings = _stopped(rows, strict=asked.limits.strict)
+        warnings = _stopped(rows, strict=asked.limits.strict) + _unproved(parts, views)
         cn = _moment(parts, rows, asked.at)
         for plan in views:
             found = rows_at(parts, spark, plan, rows[plan.name], cn)
@@ -201,6 +201,17 @@ def _stopped(rows: Mapping[str, ViewRow], *, strict: bool) -> list[str]:
             hint="without --strict its last good state is read",
         )
     return [f'view "{r.name}" is stopped and shows cn {r.cn}: {r.error}' for r in stopped]
+
+
+def _unproved(parts: Parts, views: Sequence[Planned]) -> list[str]:
+    """A sentence for every source of the views that is not captured until somebody acts."""
+    read = frozenset().union(*(plan.sources for plan in views))
+    wrong = [s for s in parts.catalog.sources.states() if s.name in read and s.definite]
+    return [
+        f'source "{s.name}" is not captured any more: {(s.error or "").splitlines()[0]}'
+        for s in wrong
+        if s.error
+    ]
 
 
 def _moment(parts: Parts, rows: Mapping[str, ViewRow], at: At) -> int:
