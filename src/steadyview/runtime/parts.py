@@ -66,9 +66,8 @@ class Parts:
     def _opened(self, name: str, patience: int | None = None) -> Source:
         if name in self.project.unready:
             raise self.project.unready[name]
-        settings = {k: v for k, v in self.project.sources[name].items() if k != "audit"}
-        owner = owner_of(self.catalog, name)
-        return open_source(name, settings, self.project.root, owner, patience)
+        project, owner = self.project, owner_of(self.catalog, name)
+        return open_source(name, project.sources[name], project.root, owner, patience)
 
     def close(self) -> None:
         """Let go of the sources' connections."""

@@ -35,7 +35,7 @@ from steadyview.sources.postgres.proof import (
 from steadyview.sources.postgres.replication import ReplicationStream
 from steadyview.sources.postgres.snapshot import PostgresSnapshot, State, Visible
 
-_SETTINGS = {"type", "url", "tables", "slot", "publication"}
+_SETTINGS = {"type", "url", "tables", "slot", "publication", "audit"}
 _TYPES = f"""SELECT coalesce({schema.SOURCE_TYPE.format(typmod="w.m")}, '?')
 FROM unnest(%s::oid[], %s::int[]) WITH ORDINALITY AS w(o, m, n) LEFT JOIN pg_type t ON t.oid = w.o
 LEFT JOIN pg_namespace tn ON tn.oid = t.typnamespace ORDER BY w.n"""

@@ -24,7 +24,7 @@ from steadyview.sources.sqlite.proof import Proof, diverged
 from steadyview.sources.sqlite.schema import Table, find_table, read_table
 from steadyview.sources.sqlite.snapshot import SqliteSnapshot
 
-_SETTINGS = {"type", "path", "tables"}
+_SETTINGS = {"type", "path", "tables", "audit"}
 
 
 class SqliteSource:
