@@ -46,10 +46,12 @@ warehouse = "{warehouse}"
 type = "postgresql"
 url = "{url}"
 tables = ["public.orders"]
+audit = "off"
 [sources.crm]
 type = "sqlite"
 path = "crm.db"
 tables = ["customers"]
+audit = "off"
 """
 Rows = list[tuple]
 
