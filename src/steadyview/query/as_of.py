@@ -155,6 +155,6 @@ def _diverged(relation: RelationSchema, cn: int) -> SourceDiverged:
         f'the captured changes of "{relation.name}" are not what happened there',
         detail=f"row {{row}} of cn {cn} would be there fewer than zero times: a change passed the "
         "capture by, or the warehouse's log is damaged",
-        hint=f"run: steadyview source remove {source}, then run again: its views are built anew",
+        hint=f"run: steadyview source resnapshot {source}: its views are built anew",
         source=source,
     )

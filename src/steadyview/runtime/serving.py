@@ -93,7 +93,8 @@ def history(parts: Parts, plan: Planned, limit: int) -> list[Commit]:
             hint="steadyview check says why it is not maintained incrementally",
         )
     store = ViewStore(parts.root, row, plan.shape)
-    found = changes(parts.spark, store, row, parts.catalog.views.bases(plan.name), limit)
+    bases = parts.catalog.views.bases(plan.name)
+    found = changes(lambda: parts.spark, store, row, bases, limit)
     places = {c.cn: parts.catalog.commits.transaction_of(c.cn) for c in found}
     ids = _transaction_ids(parts.log, places.values())
     return [

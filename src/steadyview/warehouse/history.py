@@ -9,13 +9,17 @@ order:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
-from steadyview.delta import AddedFile
+from steadyview.delta import AddedFile, FileEntry
+from steadyview.delta.failures import told
 from steadyview.engine.frames import Frames
 from steadyview.engine.statements import fragile, visible_struct
 from steadyview.warehouse.bounds import surely_shown
@@ -34,26 +38,45 @@ class Changed:
 
 
 def changes(
-    spark: SparkSession, store: ViewStore, row: ViewRow, bases: list[Base], limit: int
+    session: Callable[[], SparkSession],
+    store: ViewStore,
+    row: ViewRow,
+    bases: list[Base],
+    limit: int,
 ) -> list[Changed]:
-    """The newest commits that changed the view, newest first."""
-    states = States(spark, store)
-    newest, start = row.cn or 0, row.oldest_cn
-    delta = states.changed_sql(start, newest, row.delta_version or 0)
-    if delta is None:
+    """The newest commits that changed the view, newest first; Spark only for an aggregate view."""
+    newest, start, version = row.cn or 0, row.oldest_cn, row.delta_version or 0
+    files = store.delta_files(version, start, newest)
+    if not files:
         return []
-    if store.shape.states:
-        first = states.states_sql(nearest(bases, start), start, row.delta_version or 0)
-        sql = _aggregate_changes(Frames(spark), store, delta, first)
-    else:
-        sql = (
-            "SELECT _cn, SUM(IF(_count > 0, _count, 0)) AS added, "
-            f"SUM(IF(_count < 0, -_count, 0)) AS removed FROM {delta} GROUP BY _cn"
-        )
+    if not store.shape.states:
+        return _counted(store, files, start, newest)[:limit]
+    spark = session()
+    states = States(spark, store)
+    delta = states.changed_sql(start, newest, version)
+    assert delta is not None
+    first = states.states_sql(nearest(bases, start), start, version)
+    sql = _aggregate_changes(Frames(spark), store, delta, first)
     found = spark.sql(
         f"SELECT * FROM ({sql}) WHERE added > 0 OR removed > 0 ORDER BY _cn DESC LIMIT {limit}"
     ).toArrow()
     return [Changed(r["_cn"], r["added"], r["removed"]) for r in found.to_pylist()]
+
+
+def _counted(
+    store: ViewStore, files: Sequence[FileEntry], after: int, upto: int
+) -> list[Changed]:
+    """The rows that each commit of (after, upto] added and removed, as the view delta has them."""
+    with told(store.delta.path):
+        read = [pq.ParquetFile(f.path).read(columns=["_cn", "_count"]) for f in files]
+    rows = pa.concat_tables(read)
+    cn, count = rows["_cn"], rows["_count"]
+    added, removed = (pc.max_element_wise(n, 0) for n in (count, pc.negate(count)))
+    per_row = pa.table({"cn": cn, "added": added, "removed": removed})
+    within = pc.and_(pc.greater(cn, after), pc.less_equal(cn, upto))
+    summed = per_row.filter(within).group_by("cn").aggregate([("added", "sum"), ("removed", "sum")])
+    found = summed.sort_by([("cn", "descending")]).to_pylist()
+    return [Changed(r["cn"], r["added_sum"], r["removed_sum"]) for r in found]
 
 
 def check_shown(frames: Frames, store: ViewStore, after: int, delta: str) -> None:
