@@ -24,6 +24,9 @@ optional hint (the command to run). None of the three ever holds a credential.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SteadyviewError(Exception):
     """Root of everything this package raises on purpose.
@@ -152,3 +155,13 @@ class SourceUnavailable(TransientError):
 
 class StorageUnavailable(TransientError):
     """The warehouse's disk is full or does not answer."""
+
+
+@contextmanager
+def about(source: str) -> Iterator[None]:
+    """Errors of the block are about this source, so that the others can go on."""
+    try:
+        yield
+    except SteadyviewError as error:
+        error.source = error.source or source
+        raise

@@ -168,6 +168,9 @@ class Capture(threading.Thread):
             self._relations, position, state.last_seq + 1, state.proof
         )
         try:
+            if monitor.proof != state.proof:
+                # at once: a process that ends before anything comes must leave one, too
+                self._catalog.sources.advance(self.source.name, str(position), monitor.proof)
             # all that came before the place where capture goes on is admitted already
             self._arrived(position)
             self._follow(monitor, writer)

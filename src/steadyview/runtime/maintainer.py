@@ -23,7 +23,7 @@ from steadyview.crash_points import crash_point
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
-from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped
+from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped, about
 from steadyview.runtime.batch import Asked, Batch, Done, Work
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
@@ -197,7 +197,8 @@ class Maintainer:
         for name in sources:
             catalog = self._parts.catalog
             relations, state = catalog.sources.schemas(name), catalog.sources.state(name)
-            seen = self._parts.sources[name].examine(relations, state.proof)
+            with about(name):
+                seen = self._parts.sources[name].examine(relations, state.proof)
             known = {r.name: r.evidence for r in relations}
             news = {r: e for r, e in seen.evidence.items() if known.get(r) != e}
             stopped = self._concerned(seen.losses)
