@@ -11,6 +11,7 @@ of its columns, has nothing to be compared with: it is what the next one compare
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from steadyview.catalog.audits import Audit
@@ -25,6 +26,14 @@ from steadyview.runtime.parts import Parts
 
 EVERY = 24 * 3600
 """Seconds between two audits of a relation."""
+
+
+@dataclass(frozen=True)
+class Unequal:
+    """A relation that is not what its log leads to: the loss, and what was found instead."""
+
+    lost: Loss
+    found: Audit
 
 
 class Auditor:
@@ -45,11 +54,14 @@ class Auditor:
         relations = self._parts.catalog.sources.schemas(source)
         return min((audits[r.name].at if r.name in audits else 0 for r in relations), default=0)
 
-    def audit(self, source: str) -> list[Loss]:
-        """Read the source's relations and compare; the relations that do not add up."""
+    def audit(self, source: str) -> list[Unequal]:
+        """Read the source's relations and compare; the relations that do not add up.
+
+        Each of these is due again until `accept` is called: first its views have to be stopped.
+        """
         catalog = self._parts.catalog
         frames = Frames(beside(self._parts.spark))
-        lost = []
+        unequal = []
         with (
             spark_told(self._parts.root),
             self._parts.work_folder("audit") as folder,
@@ -57,10 +69,16 @@ class Auditor:
         ):
             for relation in catalog.sources.schemas(source):
                 found = self._read(frames, folder, relation, moment)
-                wrong = self._compared(frames, relation, found)
-                catalog.audits.keep(found)
-                lost += [wrong] if wrong else []
-        return lost
+                lost = self._compared(frames, relation, found)
+                if lost is None:
+                    catalog.audits.keep(found)
+                else:
+                    unequal.append(Unequal(lost, found))
+        return unequal
+
+    def accept(self, unequal: Unequal) -> None:
+        """The views are stopped: what was found is what the next audit compares with."""
+        self._parts.catalog.audits.keep(unequal.found)
 
     def _read(
         self, frames: Frames, folder: Path, relation: RelationSchema, moment: Moment

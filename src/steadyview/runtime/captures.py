@@ -60,6 +60,10 @@ class Captures:
         thread.stop()
         if thread.is_alive():
             thread.join(PATIENCE)
+        # until it begins again, and for good if that fails
+        thread.error = SourceUnavailable(
+            f'source "{source}" is not captured: it is being set up anew', source=source
+        )
 
     def begin_one(self, source: Source, relations: Sequence[RelationSchema]) -> None:
         """Capture a source from its beginning; its earlier capture has ended."""

@@ -14,10 +14,9 @@ from typing import Protocol
 
 from pyspark.errors import PySparkException
 
-from steadyview.changes import Loss
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, TransientError
-from steadyview.runtime.auditing import Auditor
+from steadyview.runtime.auditing import Auditor, Unequal
 from steadyview.runtime.captures import Captures
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.housekeeping import Housekeeping
@@ -106,7 +105,7 @@ class Keeping:
         self._auditor = Auditor(parts, self.captures.wait_for)
         self._audit: threading.Thread | None = None
         self._audit_next = 0.0
-        self._unproved: SimpleQueue[Loss] = SimpleQueue()
+        self._unequal: SimpleQueue[Unequal] = SimpleQueue()
 
     @cached_property
     def _maintainer(self) -> Maintainer:
@@ -186,7 +185,8 @@ class Keeping:
         self._maintainer.one_by_one(everything, None)
         self._maintainer.apply(everything=True)
         for source in self._auditor.due(sorted(everything)):
-            self._maintainer.lose(self._auditor.audit(source))
+            for unequal in self._auditor.audit(source):
+                self._stop_unequal(unequal)
         self._housekeeping.now()
         if report:
             report()
@@ -281,8 +281,8 @@ class Keeping:
 
     def _audit_beside(self, available: frozenset[str]) -> None:
         """Audit a source that is due, beside; then stop the views that do not add up."""
-        while not self._unproved.empty():
-            self._maintainer.lose([self._unproved.get()])
+        while not self._unequal.empty():
+            self._stop_unequal(self._unequal.get())
         if self._building() or (self._audit is not None and self._audit.is_alive()):
             return
         due = [] if time.monotonic() < self._audit_next else self._auditor.due(sorted(available))
@@ -294,8 +294,12 @@ class Keeping:
     def _audited(self, source: str) -> None:
         # what goes wrong with the source or with Spark is told by the batches; it stays due
         with suppress(SteadyviewError, PySparkException):
-            for lost in self._auditor.audit(source):
-                self._unproved.put(lost)
+            for unequal in self._auditor.audit(source):
+                self._unequal.put(unequal)
+
+    def _stop_unequal(self, unequal: Unequal) -> None:
+        self._maintainer.lose([unequal.lost])
+        self._auditor.accept(unequal)
 
     def remove(self, name: str) -> list[str]:
         """Leave nothing of a source behind; the views that read it are refused from now on."""
