@@ -57,7 +57,7 @@ processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
 json.dump({
     "said": said,
     "conf": context.getConf().getAll(),
-    "processes": [p.cmdline() for p in processes],
+    "processes": [p.cmdline() for p in processes if p.status() != psutil.STATUS_ZOMBIE],
     "java": any("java" in p.name() for p in processes),
     "local": {str(p): p.read_bytes().decode("latin-1")
               for p in Path(os.environ["SPARK_LOCAL_DIRS"]).rglob("*") if p.is_file()},

@@ -238,7 +238,8 @@ def test_the_command_records_a_run_that_check_history_judges(
     refused = CliRunner().invoke(app, ["run", "--once", *nowhere])
     assert (refused.exit_code, "there is no folder" in refused.output) == (2, True)
     options = ["--algorithm", "t-strobe", "--record", str(file), "--project", str(folder)]
-    assert CliRunner().invoke(app, ["run", "--once", *options]).exit_code == 0
+    recorded = CliRunner().invoke(app, ["run", "--once", *options])
+    assert recorded.exit_code == 0, recorded.output
     assert judge(History.from_json(file.read_text())).level in ("strong", "complete")
     judged = CliRunner().invoke(app, ["check-history", str(file)])
     assert judged.exit_code == 0, judged.output

@@ -64,14 +64,19 @@ BY_TOWN: dict[int, list[tuple[Any, ...]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteFile]:
-    database = SqliteFile(tmp_path_factory.mktemp("shop") / "shop.db")
+def new_shop(file: Path) -> SqliteFile:
+    database = SqliteFile(file)
     database.create("purchases", "buyer TEXT, price DECIMAL(10,2)")
     database.create("buyers", "name TEXT, town TEXT")
     database.writer().execute(
         "INSERT INTO buyers VALUES ('ann', 'Bonn'), ('bob', NULL), ('cid', NULL)"
     )
+    return database
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteFile]:
+    database = new_shop(tmp_path_factory.mktemp("shop") / "shop.db")
     yield database
     database.close()
 
@@ -266,8 +271,10 @@ def _buckets(wh: Warehouse, view: str) -> int:
 
 
 def test_a_users_own_session_stays_untouched(
-    shop: SqliteFile, tmp_path: Path, spark: SparkSession
+    tmp_path: Path, spark: SparkSession
 ) -> None:
+    # a file of its own: a log belongs to one warehouse
+    shop = new_shop(tmp_path / "own.db")
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     session.conf.set("spark.sql.ansi.enabled", "false")
@@ -284,6 +291,7 @@ def test_a_users_own_session_stays_untouched(
     assert [t.name for t in session.catalog.listTables()] == ["bought"]
     assert bag(session.table("bought")) == Bag.of([("mine",)])
     assert session.sql("SELECT 1").first()[0] == 1, "the session goes on"
+    shop.close()
 
 
 def _settings(session: SparkSession) -> dict[str, str]:
