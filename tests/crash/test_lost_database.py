@@ -144,11 +144,12 @@ def test_changes_lost_with_the_slot_are_told_and_removing_the_source_builds_anew
         shop.sell()
         here.warehouse.run_once()
         with server.connect() as connection:
-            connection.execute("SELECT pg_drop_replication_slot('steadyview_shop')")
+            connection.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+            )
         shop.sell()
-        with pytest.raises(ChangesLost, match="steadyview source remove shop") as lost:
+        with pytest.raises(ChangesLost, match="steadyview source resnapshot shop"):
             here.warehouse.run_once()
-        assert "steadyview source remove shop" in str(lost.value.hint)
     removed = CliRunner().invoke(app, ["source", "remove", "shop", "--project", str(shop.folder)])
     assert removed.exit_code == 0, removed.output
     shop.sell()

@@ -24,7 +24,6 @@ def watched(postgres: PostgresWorld) -> Watch:
     postgres.table("t", f"{COLUMNS}, a integer DEFAULT 7")
     postgres.table("u", "id integer PRIMARY KEY")
     watch = postgres.watch("t", "u")
-    watch.relations = list(watch.source.schemas())
     writer.execute("INSERT INTO t VALUES (1, 'x', 'good', now(), 1)")
     writer.execute("INSERT INTO u VALUES (1)")
     watch.drain()
@@ -151,7 +150,13 @@ def test_what_may_be_missing_is_told_once_and_then_adopted(
     writer = postgres.writer()
     for statement in statements:
         writer.execute(statement)
-    assert examined(watch) == lost
+    found = examined(watch)
+    if postgres.version < 18 and "column" in done + statements[-1].lower():
+        # there ALTER TYPE writes the catalog rows of the columns behind, too
+        assert found >= lost
+        assert {t for t, _ in found} == {"t"}
+    else:
+        assert found == lost
     assert examined(watch) == set()
 
 
@@ -211,7 +216,6 @@ def test_a_generated_column_computed_by_another_expression_is_lost(
     postgres.needs(18)
     postgres.table("t", "id integer, twice integer GENERATED ALWAYS AS (id * 2) STORED")
     watch = postgres.watch("t")
-    watch.relations = list(watch.source.schemas())
     writer = postgres.writer()
     writer.execute("INSERT INTO t VALUES (1)")
     writer.execute("ALTER TABLE t ALTER COLUMN twice SET EXPRESSION AS (id * 3)")
@@ -317,7 +321,6 @@ def test_a_leaf_that_arrives_under_its_roots_name_is_lost(postgres: PostgresWorl
     writer.execute("CREATE TABLE leaf PARTITION OF root FOR VALUES FROM (0) TO (100)")
     writer.execute("ALTER TABLE leaf REPLICA IDENTITY FULL")
     watch = postgres.watch("leaf")
-    watch.relations = list(watch.source.schemas())
     writer.execute("INSERT INTO leaf VALUES (1)")
     writer.execute(f"ALTER PUBLICATION {PUBLICATION} ADD TABLE root")
     assert examined(watch) == set()

@@ -96,9 +96,9 @@ class World(ABC):
     def watch(self, *tables: str) -> Watch:
         """A prepared source and a monitor at its start."""
         source = self.source(*tables)
-        relations = source.schemas()
-        source.prepare(relations)
-        return Watch(self, source, relations)
+        source.prepare(source.schemas())
+        # once more: what was set up gave the relations their evidence
+        return Watch(self, source, source.schemas())
 
     def reopen(self, watch: Watch, position: StreamPosition, next_seq: int) -> None:
         """Close the watch's monitor and give it a new one, which starts elsewhere.

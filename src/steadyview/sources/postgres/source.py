@@ -210,7 +210,7 @@ class PostgresSource:
                 names = [_path(r) for r in relations]
                 found = evidence.present(connection, self._names.publication, names)
         finally:
-            self._pool.give_back(connection)
+            connection.close()
         return evidence.examined(relations, found)
 
     def close(self) -> None:
