@@ -188,10 +188,10 @@ class Maintainer:
         return None
 
     def examine(self, sources: Iterable[str]) -> bool:
-        """Stop the views whose relations are not proved to be whole now; whether there was any.
+        """Stop the views whose relations are not proved to be whole now; whether any was lost.
 
         What the source's own catalog says now is then what the next look compares with: a view that
-        is built anew rests on states after the loss.
+        is built anew rests on states after the loss. What capture lacks since is set up again.
         """
         found = False
         for name in sources:
@@ -204,7 +204,10 @@ class Maintainer:
             stopped = self._concerned(seen.losses)
             if stopped or news:
                 self._views.lose(stopped, news)
-            found |= bool(stopped)
+            if seen.losses:
+                found = True
+                with about(name):
+                    self._parts.sources[name].prepare(relations)
         return found
 
     def lose(self, losses: Sequence[Loss]) -> None:
