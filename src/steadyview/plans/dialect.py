@@ -1,0 +1,59 @@
+"""What the engines spell differently. Everything else in a statement is SQL that all of them read.
+
+The product's statements are for Spark. Tests run the same statements in an engine inside the
+process, tens of thousands of them; only these few words differ there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+Piece = Mapping[str, str]
+"""One of the rows that take a row's place: names and what they stand for."""
+
+
+class Dialect(Protocol):
+    """The words of one engine."""
+
+    @property
+    def row_number(self) -> str:
+        """A number that no two rows of one input share."""
+
+    def exploded(self, rows: str, kept: Sequence[str], pieces: Sequence[Piece]) -> str:
+        """A SELECT with, for every row of `rows` (a FROM item), one row per piece.
+
+        Each has the columns `kept` and those of the piece.
+        """
+
+    def times(self, value: str, type_: str) -> str:
+        """`value`, of the type, `_d` times: exactly."""
+
+
+class Spark:
+    """Spark SQL."""
+
+    row_number = "MONOTONICALLY_INCREASING_ID()"
+
+    def exploded(self, rows: str, kept: Sequence[str], pieces: Sequence[Piece]) -> str:
+        """By one generator: a UNION ALL would compute the rows once a piece."""
+        structs = ", ".join(
+            "NAMED_STRUCT(" + ", ".join(f"'{name}', {sql}" for name, sql in piece.items()) + ")"
+            for piece in pieces
+        )
+        names = ", ".join(pieces[0])
+        listed = ", ".join([*kept, *pieces[0]])
+        return (
+            f"SELECT {listed} FROM {rows} LATERAL VIEW INLINE(ARRAY({structs})) _pieces AS {names}"
+        )
+
+    def times(self, value: str, type_: str) -> str:
+        """By adding where a product of decimals would lose digits behind the point."""
+        if not type_.startswith("DECIMAL"):
+            return f"{value} * _d"
+        zero = f"CAST(0 AS {type_})"
+        added = f"AGGREGATE(SEQUENCE(1, ABS(_d)), {zero}, (a, i) -> CAST(a + {value} AS {type_}))"
+        return (
+            f"CASE _d WHEN 1 THEN {value} WHEN -1 THEN -{value} WHEN 0 THEN {zero} "
+            f"ELSE SIGN(_d) * {added} END"
+        )

@@ -1,0 +1,94 @@
+"""How the scans of a block hang together: one link per join, asked in both directions.
+
+A join is *linked* by one of its equalities whose columns are both found at scans. Along a link the
+values at one side's scans are keys to look up at the other's. A join without such an equality is
+linked by nothing: as soon as something changes on one side, the other is read whole, from its
+*entry*, the scans whose rows decide which rows the side has at all.
+
+`own`: the side must be whole at the keys of its own change too, because there its rows are not just
+added: the inner side of LEFT, semi, anti and mark joins, both sides of FULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from steadyview.plans.inner_join import Equality, InnerJoin
+from steadyview.plans.lineage import Place, origin
+from steadyview.plans.operator import Operator, walk
+from steadyview.plans.scan import Scan
+from steadyview.plans.split_join import SplitJoin
+from steadyview.plans.union_all import UnionAll
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a join: its scans, where its key stands (None: nowhere), where to start reading."""
+
+    scans: frozenset[int]
+    keys: tuple[Place, ...] | None
+    entry: frozenset[int]
+    own: bool
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a join asks each of its sides for."""
+
+    left: Side
+    right: Side
+
+    def directed(self) -> tuple[tuple[Side, Side], tuple[Side, Side]]:
+        """(from, to), both ways."""
+        return (self.left, self.right), (self.right, self.left)
+
+
+Rank = Callable[[Place, Place], int]
+"""How dear a lookup between two places is, for choosing among equalities; less is better."""
+
+
+def links(block: Operator, rank: Rank = lambda left, right: 0) -> Iterator[Link]:
+    """The links of every join of the block, from above."""
+    for operator in walk(block):
+        if isinstance(operator, (InnerJoin, SplitJoin)):
+            yield _link(operator, rank)
+
+
+def _link(join: InnerJoin | SplitJoin, rank: Rank) -> Link:
+    kind = join.kind if isinstance(join, SplitJoin) else "inner"
+    found = [(_places(join.left, e.left), _places(join.right, e.right)) for e in _usable(join)]
+    usable = [(a, b) for a, b in found if a is not None and b is not None]
+    left: tuple[Place, ...] | None = None
+    right: tuple[Place, ...] | None = None
+    if usable:
+        left, right = min(usable, key=lambda p: max((rank(a, b) for a in p[0] for b in p[1]), default=0))
+    return Link(
+        Side(scans(join.left), left, entry(join.left), kind == "full"),
+        Side(scans(join.right), right, entry(join.right), kind != "inner"),
+    )
+
+
+def _usable(join: InnerJoin | SplitJoin) -> list[Equality]:
+    """NULL as a value may come from a padded row, which stands in no scan."""
+    return [e for e in join.equalities if not e.null_safe]
+
+
+def _places(side: Operator, name: str) -> tuple[Place, ...] | None:
+    return origin(side, name)
+
+
+def scans(operator: Operator) -> frozenset[int]:
+    """The numbers of all scans below."""
+    return frozenset(o.number for o in walk(operator) if isinstance(o, Scan))
+
+
+def entry(operator: Operator) -> frozenset[int]:
+    """The scans to be read whole so that, with what they lead to, the operator is whole."""
+    if isinstance(operator, Scan):
+        return frozenset({operator.number})
+    if isinstance(operator, UnionAll) or (isinstance(operator, SplitJoin) and operator.kind == "full"):
+        return frozenset().union(*(entry(o) for o in operator.operands))
+    if isinstance(operator, InnerJoin):
+        return entry(operator.left) or entry(operator.right)
+    return entry(operator.operands[0]) if operator.operands else frozenset()

@@ -1,0 +1,62 @@
+"""The four moves of which every operator's rule is made: join, step, level, split.
+
+    join    two versions meet while both hold: n is the product, from the later, to the earlier one
+    step    +n where a version starts inside the window, -n where it ends, summed per key and cn
+    level   the sums at a, plus the running sum of the steps: per key versions again
+    split   a version is cut where the versions that it meets start and end
+
+All texts are SELECTs over columns whose names are unique in their block, so that an expression
+means the same wherever it stands. A text names its input once: Spark computes a named part anew at
+every mention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steadyview.plans.operator import Rendering
+
+N, FROM, TO = "_n", "_from", "_to"
+CN, CHANGE = "_cn", "_d"
+BEGINNING = 0
+FOREVER = 2**63 - 1
+VERSION = (N, FROM, TO)
+
+
+def overlap(left: str, right: str) -> str:
+    """Both versions hold at some cn."""
+    return f"{left}.{FROM} < {right}.{TO} AND {right}.{FROM} < {left}.{TO}"
+
+
+def meeting(left: str, right: str, keys: Sequence[str], condition: str | None) -> str:
+    """The ON of a join of versions.
+
+    An expression is evaluated only where both rows are there at once: it may fail on rows that
+    never met. Spark may evaluate the parts of an AND in any order, but not those of a CASE.
+    """
+    holds = overlap(left, right)
+    parts = [*keys, holds]
+    if condition:
+        parts.append(f"CASE WHEN {holds} THEN ({condition}) ELSE FALSE END")
+    return " AND ".join(parts)
+
+
+def joined(left: str, right: str, columns: Sequence[str], on: str) -> str:
+    """The versions of two parts that meet."""
+    listed = "".join(f"{c}, " for c in columns)
+    return (
+        f"SELECT {listed}l.{N} * r.{N} AS {N}, GREATEST(l.{FROM}, r.{FROM}) AS {FROM}, "
+        f"LEAST(l.{TO}, r.{TO}) AS {TO} FROM {left} l JOIN {right} r ON {on}"
+    )
+
+
+def ends(rendering: Rendering, versions: str, columns: Sequence[str], *, beginning: bool) -> str:
+    """The steps of a part's versions, one by one: `columns`, the cn and the signed count.
+
+    `beginning`: those at the beginning alone, as for a first state; else those inside the window.
+    """
+    starts = {CN: FROM, CHANGE: N}
+    stops = {CN: TO, CHANGE: f"-{N}"}
+    rows = rendering.part(rendering.dialect.exploded(versions, columns, [starts, stops]))
+    wanted = f"{CN} = {BEGINNING}" if beginning else f"{CN} > {BEGINNING} AND {CN} < {FOREVER}"
+    return f"SELECT * FROM {rows} WHERE {wanted}"

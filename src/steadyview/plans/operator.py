@@ -1,0 +1,61 @@
+"""What every operator of a block is: columns out, inputs in, and its rule as text.
+
+Columns have names that are unique in their block (`t0_c1`, `p3_0`), so that an expression is plain
+SQL over names and needs no qualifier wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from steadyview.plans.dialect import Dialect
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """A statement in the making: the engine's words, the name of each input's versions, its parts.
+
+    Each part has a name and is named once, by the part above it.
+    """
+
+    dialect: Dialect
+    inputs: Mapping[int, str]
+    parts: list[str] = field(default_factory=list)
+
+    def part(self, select: str) -> str:
+        """Name a SELECT; the name."""
+        self.parts.append(select)
+        return f"q{len(self.parts)}"
+
+    def statement(self, select: str) -> str:
+        """The SELECT over the parts, as one text."""
+        named = ",\n".join(f"q{i} AS ({part})" for i, part in enumerate(self.parts, 1))
+        return f"WITH {named}\n{select}" if named else select
+
+
+class Operator(Protocol):
+    """A relation over the window, made of others."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+
+    @property
+    def operands(self) -> tuple[Operator, ...]:
+        """What it is made of."""
+
+    def versions(self, rendering: Rendering) -> str:
+        """A SELECT of its columns and of `_n`, `_from`, `_to`.
+
+        At every cn, the bag of its rows is the sum of n over the versions that hold: equal rows may
+        have several versions that overlap, but none has a count below one.
+        """
+
+
+def walk(operator: Operator) -> Iterator[Operator]:
+    """The operator and everything below it, from above."""
+    yield operator
+    for operand in operator.operands:
+        yield from walk(operand)
