@@ -64,7 +64,9 @@ class Graph:
             else:
                 self._ask(node, inputs, upto)
             for relation in set(node.reads.values()):
-                made = versions(COLUMNS, inputs.log(relation), inputs.replies.get(relation, []), after, upto)
+                made = versions(
+                    COLUMNS, inputs.log(relation), inputs.replies.get(relation, []), after, upto
+                )
                 self._engine.put_table(f"v{relation}", made)
             self._keep(node, after, beginning=beginning)
 
@@ -72,7 +74,9 @@ class Graph:
         logged = {s: rows for s, r in node.reads.items() if (rows := inputs.logged(r, upto))}
         asking: Asking[list[Row], frozenset[Any]] = Asking(links(node.node.block), Values(), logged)
         while asks := asking.asks():
-            for ask, rows in [(a, inputs.answer(node.reads[a.scan], a.column, a.keys)) for a in asks]:
+            for ask, rows in [
+                (a, inputs.answer(node.reads[a.scan], a.column, a.keys)) for a in asks
+            ]:
                 asking.answered(ask, rows)
 
     def _keep(self, node: PlannedNode, after: int, *, beginning: bool) -> None:
@@ -102,7 +106,14 @@ class Graph:
         self._apply(kept, rows, len(fold.keys), len(fold.all_sums), after, beginning=beginning)
 
     def _apply(
-        self, kept: Kept, rows: list[tuple[Any, ...]], keys: int, sums: int, after: int, *, beginning: bool
+        self,
+        kept: Kept,
+        rows: list[tuple[Any, ...]],
+        keys: int,
+        sums: int,
+        after: int,
+        *,
+        beginning: bool,
     ) -> None:
         for row in rows:
             key, cn, steps = row[:keys], row[keys], row[keys + 1 : keys + 1 + sums]
@@ -130,20 +141,28 @@ class _Inputs(Sources):
     def log(self, relation: int) -> Logged:
         if relation not in self._kept:
             return super().log(relation)
-        rows = [(r, n, cn) for cn, c in self._kept[relation].changes.items() for r, n in c.items() if n]
-        return Logged(table([r for r, _, _ in rows], [n for _, n, _ in rows], [cn for _, _, cn in rows]))
+        rows = [
+            (r, n, cn) for cn, c in self._kept[relation].changes.items() for r, n in c.items() if n
+        ]
+        return Logged(
+            table([r for r, _, _ in rows], [n for _, n, _ in rows], [cn for _, _, cn in rows])
+        )
 
     def logged(self, relation: int, upto: int) -> list[Row]:
         if relation not in self._kept:
             return super().logged(relation, upto)
         changes = self._kept[relation].changes
-        return [r for cn, c in changes.items() if self._after < cn <= upto for r, n in c.items() if n]
+        return [
+            r for cn, c in changes.items() if self._after < cn <= upto for r, n in c.items() if n
+        ]
 
     def answer(self, relation: int, column: int | None, keys: frozenset[Any] | None) -> list[Row]:
         if relation not in self._kept:
             return super().answer(relation, column, keys)
         first = min(self._kept[relation].changes, default=self._after)
-        at = self._dice.choice((self._after, self._dice.randint(min(first, self._after), self._upto)))
+        at = self._dice.choice(
+            (self._after, self._dice.randint(min(first, self._after), self._upto))
+        )
         wanted = [r for r in self._kept[relation].at(at).elements() if has(r, column, keys)]
         cns = self.log(relation).rows.column("_cn").to_numpy()
         name = None if column is None else f"c{column}"

@@ -49,7 +49,9 @@ def _only_unmatched(side: str, piece: int) -> list[Any]:
 def gap_from_the_last_partner() -> Any:
     """The gap begins where the partner before ends, not where the latest of all ends."""
     return _rewritten(
-        SplitJoin, "_windowed", lambda text: text.replace("UNBOUNDED PRECEDING AND 1", "1 PRECEDING AND 1")
+        SplitJoin,
+        "_windowed",
+        lambda text: text.replace("UNBOUNDED PRECEDING AND 1", "1 PRECEDING AND 1"),
     )
 
 
@@ -170,7 +172,9 @@ def state_of_shown_groups_only() -> Any:
     """HAVING also forgets the state of the groups that it hides."""
     honest = batches.Graph._apply
 
-    def dull(self: Any, kept: Any, rows: Any, keys: int, sums: int, after: int, **more: Any) -> None:
+    def dull(
+        self: Any, kept: Any, rows: Any, keys: int, sums: int, after: int, **more: Any
+    ) -> None:
         honest(self, kept, rows, keys, sums, after, **more)
         for row in rows:
             half = (len(row) - keys - 1 - sums) // 2

@@ -13,7 +13,16 @@ from steadyview.plans.project import Project
 from steadyview.plans.union_all import UnionAll
 from tests.plans.trees import Growing, Tree
 
-FOLDS = ("none", "aggregate", "global", "distinct", "except", "intersect", "except all", "intersect all")
+FOLDS = (
+    "none",
+    "aggregate",
+    "global",
+    "distinct",
+    "except",
+    "intersect",
+    "except all",
+    "intersect all",
+)
 _GROUPED = "CASE WHEN _rows > 0 THEN 1 ELSE 0 END"
 
 
@@ -27,7 +36,9 @@ class PlannedNode:
     reads: dict[int, int]
 
 
-def graph(dice: random.Random, relations: int, nodes: int, depth: int, folds: Sequence[str] = FOLDS) -> list[PlannedNode]:
+def graph(
+    dice: random.Random, relations: int, nodes: int, depth: int, folds: Sequence[str] = FOLDS
+) -> list[PlannedNode]:
     """Nodes numbered behind the relations, each over what stands before it; two columns each."""
     made: list[PlannedNode] = []
     for number in range(relations, relations + nodes):
@@ -75,10 +86,14 @@ def _over(dice: random.Random, fold: str, tree: Tree) -> tuple[Node, str]:
     if fold == "global":
         other, its_plain = dice.choice((("s1", f"COUNT({b})"), ("_rows", "COUNT(*)")))
         made = Fold((), sums, (("c0", shown), ("c1", other)), "1")
-        return Node(tree.operator, made), f"SELECT {plain} AS c0, {its_plain} AS c1 FROM ({tree.sql})"
+        return Node(
+            tree.operator, made
+        ), f"SELECT {plain} AS c0, {its_plain} AS c1 FROM ({tree.sql})"
     key = dice.choice((a, a, f"COALESCE({a}, 7)"))
     having = dice.choice((None, None, ("_rows > 1", "COUNT(*) > 1"), ("s1 = 1", f"COUNT({b}) = 1")))
-    made = Fold((Key("g0", key),), sums, (("c0", "g0"), ("c1", shown)), _GROUPED, having and having[0])
+    made = Fold(
+        (Key("g0", key),), sums, (("c0", "g0"), ("c1", shown)), _GROUPED, having and having[0]
+    )
     text = f"SELECT {key} AS c0, {plain} AS c1 FROM ({tree.sql}) GROUP BY {key}"
     return Node(tree.operator, made), text + (f" HAVING {having[1]}" if having else "")
 
@@ -94,7 +109,12 @@ def _set_operation(dice: random.Random, kind: str, left: Tree, right: Tree) -> t
     for side, counts in ((left, ("1", "0")), (right, ("0", "1"))):
         a, b = _two(dice, side.operator)
         name = "l" if side is left else "r"
-        outputs = ((f"{name}0", a), (f"{name}1", b), (f"{name}2", counts[0]), (f"{name}3", counts[1]))
+        outputs = (
+            (f"{name}0", a),
+            (f"{name}1", b),
+            (f"{name}2", counts[0]),
+            (f"{name}3", counts[1]),
+        )
         parts.append(Project(side.operator, outputs))
         texts.append(f"SELECT {a} AS c0, {b} AS c1 FROM ({side.sql})")
     block = UnionAll(tuple(parts), ("u0", "u1", "u2", "u3"))

@@ -26,7 +26,9 @@ class Sources:
 
     def log(self, relation: int) -> Logged:
         changes = [c for c in self.past.changes[relation] if c.cn > 0]
-        return Logged(table([c.row for c in changes], [c.count for c in changes], [c.cn for c in changes]))
+        return Logged(
+            table([c.row for c in changes], [c.count for c in changes], [c.cn for c in changes])
+        )
 
     def logged(self, relation: int, upto: int) -> list[Row]:
         return [c.row for c in self.past.changes[relation] if self._after < c.cn <= upto]

@@ -55,7 +55,11 @@ class Engine:
         self._connection.executemany(f"INSERT INTO {name} VALUES ({holes})", rows)
 
     def put_table(self, name: str, table: pa.Table) -> None:
-        self.put(name, table.column_names, list(zip(*(c.to_pylist() for c in table.columns), strict=True)))
+        self.put(
+            name,
+            table.column_names,
+            list(zip(*(c.to_pylist() for c in table.columns), strict=True)),
+        )
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()

@@ -81,9 +81,7 @@ class Growing:
         if len(outputs) == 1:
             outputs.append((self._name(), columns[0]))
         listed = ", ".join(f"{sql} AS {name}" for name, sql in outputs)
-        return Tree(
-            Project(below.operator, tuple(outputs)), f"SELECT {listed} FROM ({below.sql})"
-        )
+        return Tree(Project(below.operator, tuple(outputs)), f"SELECT {listed} FROM ({below.sql})")
 
     def _union(self, left: Tree, right: Tree) -> Tree:
         width = min(len(left.operator.columns), len(right.operator.columns), 2)

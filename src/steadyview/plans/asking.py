@@ -107,7 +107,9 @@ class Asking(Generic[H, K]):
     def _feeding(self, direction: Direction) -> list[Direction]:
         """The directions whose answers can bring new keys to this one."""
         start, end = self._ends(direction)
-        return [d for d in self._directions if d != direction and self._feeds(d, direction, start, end)]
+        return [
+            d for d in self._directions if d != direction and self._feeds(d, direction, start, end)
+        ]
 
     def _feeds(self, feeder: Direction, fed: Direction, start: Side, end: Side) -> bool:
         source, target = self._ends(feeder)

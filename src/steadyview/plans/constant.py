@@ -25,7 +25,9 @@ class Constant:
 
     def versions(self, rendering: Rendering) -> str:
         """One SELECT a row."""
-        always = f"CAST(1 AS BIGINT) AS {N}, CAST({BEGINNING} AS BIGINT) AS {FROM}, {FOREVER} AS {TO}"
+        always = (
+            f"CAST(1 AS BIGINT) AS {N}, CAST({BEGINNING} AS BIGINT) AS {FROM}, {FOREVER} AS {TO}"
+        )
         return " UNION ALL ".join(
             "SELECT "
             + "".join(f"{e} AS {c}, " for c, e in zip(self.columns, row, strict=True))

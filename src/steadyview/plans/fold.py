@@ -91,10 +91,18 @@ class Fold:
         names = [s.name for s in self.all_sums]
         plain = [*self.key_names, CN, *(f"{n} AS _step_{n}" for n in names)]
         before = ", ".join(
-            [*plain, *(f"_after_{n}" for n in names), *(f"_after_{n} - {n} AS _before_{n}" for n in names)]
+            [
+                *plain,
+                *(f"_after_{n}" for n in names),
+                *(f"_after_{n} - {n} AS _before_{n}" for n in names),
+            ]
         )
         rows = rendering.part(f"SELECT {before} FROM {rendering.part(self._levels(steps, state))}")
-        kept = [*self.key_names, CN, *(f"_{m}_{n}" for m in ("step", "before", "after") for n in names)]
+        kept = [
+            *self.key_names,
+            CN,
+            *(f"_{m}_{n}" for m in ("step", "before", "after") for n in names),
+        ]
         rows = self._with_shown(rendering, rows, kept, "before", "old")
         kept += [f"_old_{n}" for n in self._shown_names]
         rows = self._with_shown(rendering, rows, kept, "after", "new")

@@ -62,7 +62,9 @@ def _link(join: InnerJoin | SplitJoin, rank: Rank) -> Link:
     left: tuple[Place, ...] | None = None
     right: tuple[Place, ...] | None = None
     if usable:
-        left, right = min(usable, key=lambda p: max((rank(a, b) for a in p[0] for b in p[1]), default=0))
+        left, right = min(
+            usable, key=lambda p: max((rank(a, b) for a in p[0] for b in p[1]), default=0)
+        )
     return Link(
         Side(scans(join.left), left, entry(join.left), kind == "full"),
         Side(scans(join.right), right, entry(join.right), kind != "inner"),
@@ -87,7 +89,9 @@ def entry(operator: Operator) -> frozenset[int]:
     """The scans to be read whole so that, with what they lead to, the operator is whole."""
     if isinstance(operator, Scan):
         return frozenset({operator.number})
-    if isinstance(operator, UnionAll) or (isinstance(operator, SplitJoin) and operator.kind == "full"):
+    if isinstance(operator, UnionAll) or (
+        isinstance(operator, SplitJoin) and operator.kind == "full"
+    ):
         return frozenset().union(*(entry(o) for o in operator.operands))
     if isinstance(operator, InnerJoin):
         return entry(operator.left) or entry(operator.right)
