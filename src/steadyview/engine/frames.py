@@ -1,7 +1,6 @@
-"""Parquet files as temporary views of the session.
+"""Rows as temporary views of the session: from Parquet files, or from memory if they are few.
 
-Data enters Spark through files with a declared schema: no inference job, no local relation (passing
-100,000 rows as one costs seconds of planning).
+The schema is always declared: nothing is inferred.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.changes import RelationSchema
 from steadyview.engine.failures import spark_told
+from steadyview.engine.local_rows import struct
 
 _numbers = count(1)
 
@@ -40,6 +41,14 @@ class Frames:
             return self.query(label, _nothing(ddl))
         with spark_told(Path(paths[0]).parent):
             found = self.spark.read.schema(ddl).parquet(*paths)
+        return self.frame(label, found)
+
+    def rows(self, label: str, table: pa.Table, columns: Sequence[tuple[str, str]]) -> str:
+        """A temporary view of rows at hand, with these columns and types; its name."""
+        listed = table.select([name for name, _ in columns])
+        if not listed.num_rows:
+            return self.query(label, _nothing(", ".join(f"{n} {t}" for n, t in columns)))
+        found = self.spark.createDataFrame(listed, schema=struct(columns))
         return self.frame(label, found)
 
     def query(self, label: str, sql: str) -> str:

@@ -6,8 +6,13 @@ process, tens of thousands of them; only these few words differ there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+_SCALE = re.compile(r",\s*(\d+)\)")
+_KEPT_SCALE = 6
+"""Spark cuts a product of decimals that has too many digits, but never to fewer behind the point."""
 
 Piece = Mapping[str, str]
 """One of the rows that take a row's place: names and what they stand for."""
@@ -48,12 +53,15 @@ class Spark:
         )
 
     def times(self, value: str, type_: str) -> str:
-        """By adding where a product of decimals would lose digits behind the point."""
+        """A product of decimals keeps six digits behind the point; of more, values are added."""
+        scale = int(found[1]) if (found := _SCALE.search(type_)) else 0
         if not type_.startswith("DECIMAL"):
             return f"{value} * _d"
+        if scale <= _KEPT_SCALE:
+            return f"CAST({value} * CAST(_d AS DECIMAL(19,0)) AS {type_})"
         zero = f"CAST(0 AS {type_})"
-        added = f"AGGREGATE(SEQUENCE(1, ABS(_d)), {zero}, (a, i) -> CAST(a + {value} AS {type_}))"
+        added = f"AGGREGATE(SEQUENCE(1L, ABS(_d)), {zero}, (a, i) -> CAST(a + {value} AS {type_}))"
         return (
             f"CASE _d WHEN 1 THEN {value} WHEN -1 THEN -{value} WHEN 0 THEN {zero} "
-            f"ELSE SIGN(_d) * {added} END"
+            f"ELSE IF(_d > 0, {added}, -{added}) END"
         )

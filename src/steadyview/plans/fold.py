@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from steadyview.plans.moves import BEGINNING, CN, VERSION, ends
 from steadyview.plans.operator import Operator, Rendering
 
+SAME = "_same"
 ROWS = "_rows"
 """The sum that every fold has: how many rows a key has."""
 
@@ -84,23 +85,15 @@ class Fold:
         """One row per key and cn that the batch touches.
 
         Its columns: the keys, `_cn`, the sums' steps, and what was shown before and after: `_old_times`
-        and `_old_{output}`, `_new_times` and `_new_{output}`; times are zero where nothing is.
+        and `_old_{output}`, `_new_times` and `_new_{output}`, times being zero where nothing is; `_same`:
+        both are alike.
         `state`: a FROM item of the state's rows at a; None with `beginning`, for a first state.
         """
         steps = self._steps(block, rendering, beginning=beginning)
         names = [s.name for s in self.all_sums]
-        plain = [*self.key_names, CN, *(f"{n} AS _step_{n}" for n in names)]
-        before = ", ".join(
-            [
-                *plain,
-                *(f"_after_{n}" for n in names),
-                *(f"_after_{n} - {n} AS _before_{n}" for n in names),
-            ]
-        )
-        rows = rendering.part(f"SELECT {before} FROM {rendering.part(self._levels(steps, state))}")
+        rows = rendering.part(self._levels(steps, state))
         kept = [
-            *self.key_names,
-            CN,
+            *(*self.key_names, CN),
             *(f"_{m}_{n}" for m in ("step", "before", "after") for n in names),
         ]
         rows = self._with_shown(rendering, rows, kept, "before", "old")
@@ -108,6 +101,8 @@ class Fold:
         rows = self._with_shown(rendering, rows, kept, "after", "new")
         listed = [*self.key_names, CN, *(f"_step_{n} AS {n}" for n in names)]
         listed += [f"_{shown}_{n}" for shown in ("old", "new") for n in self._shown_names]
+        alike = (f"_old_{n} IS NOT DISTINCT FROM _new_{n}" for n in self._shown_names)
+        listed.append(f"{' AND '.join(alike)} AS {SAME}")
         wanted = f" WHERE {CN} > {BEGINNING}" if not beginning else ""
         return f"SELECT {', '.join(listed)} FROM {rows}{wanted}"
 
@@ -135,19 +130,22 @@ class Fold:
         return rendering.part(f"SELECT {by}, {sums} FROM ({single}) GROUP BY {by}")
 
     def _levels(self, steps: str, state: str | None) -> str:
-        """Every step with the levels after it."""
+        """Every step with the levels before and after it."""
         names = [s.name for s in self.all_sums]
-        listed = ", ".join([*self.key_names, CN, *names])
-        rows = f"SELECT {listed} FROM {steps}"
+        rows = f"SELECT {', '.join([*self.key_names, CN, *names])} FROM {steps}"
         if state is not None:
             at_a = ", ".join([*self.key_names, f"CAST({BEGINNING} AS BIGINT) AS {CN}", *names])
             rows += f" UNION ALL SELECT {at_a} FROM {state}"
         partition = f"PARTITION BY {', '.join(self.key_names)} " if self.keys else ""
-        after = ", ".join(
-            f"CAST(SUM({s.name}) OVER ({partition}ORDER BY {CN}) AS {s.type}) AS _after_{s.name}"
-            for s in self.all_sums
-        )
-        return f"SELECT {listed}, {after} FROM ({rows})"
+        window = f"{partition}ORDER BY {CN} RANGE BETWEEN UNBOUNDED PRECEDING AND"
+        listed = [*self.key_names, CN, *(f"{n} AS _step_{n}" for n in names)]
+        for s in self.all_sums:
+            # summed anew, not subtracted: a difference of decimals may lose digits
+            before = f"CAST(SUM({s.name}) OVER ({window} 1 PRECEDING) AS {s.type})"
+            listed.append(f"COALESCE({before}, CAST(0 AS {s.type})) AS _before_{s.name}")
+            after = f"SUM({s.name}) OVER ({window} CURRENT ROW)"
+            listed.append(f"CAST({after} AS {s.type}) AS _after_{s.name}")
+        return f"SELECT {', '.join(listed)} FROM ({rows})"
 
     def _with_shown(
         self, rendering: Rendering, rows: str, kept: Sequence[str], moment: str, shown: str

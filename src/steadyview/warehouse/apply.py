@@ -1,4 +1,4 @@
-"""Rolling a view's base forward by the net effect of its view delta (the papers' *apply*).
+"""Rolling a node's base, and its state, forward by the net effect of its view delta (the papers' *apply*).
 
 Only the buckets that the net change touches are rewritten; the others keep their files. The number
 of buckets follows the base's size (a power of two near bytes / 64 MB); when it should be another,
@@ -14,11 +14,9 @@ from pyspark.sql import SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
 from steadyview.delta import FileEntry
-from steadyview.engine.bags import copies
-from steadyview.engine.statements import sound, visible_sql
-from steadyview.warehouse.impossible import below_zero
+from steadyview.engine.frames import Frames
 from steadyview.warehouse.states import States
-from steadyview.warehouse.view_store import ViewStore, quoted
+from steadyview.warehouse.view_store import CN, ViewStore, ddl, quoted
 
 _BUCKET_BYTES = 64 * 1024 * 1024
 _BUCKET = re.compile(r"_bucket=(\d+)-(\d+)/")
@@ -26,6 +24,16 @@ RESIDUAL_SHARE = 0.1
 RESIDUAL_FILES = 50
 RESIDUAL_ROWS = 20_000
 """Up to so many rows a residual costs a reader nothing to speak of, however small the base is."""
+
+
+def state_due(store: ViewStore, row: ViewRow) -> bool:
+    """Whether the steps have outgrown the state that they belong to."""
+    if not store.shape.state or row.cn is None or store.state_cn() >= row.cn:
+        return False
+    steps = [f for f in store.steps.files() if f.may_hold(CN, store.state_cn() + 1, row.cn)]
+    rows = sum(f.rows for f in store.state.files())
+    many = sum(f.rows for f in steps) > max(rows * RESIDUAL_SHARE, RESIDUAL_ROWS)
+    return many or len(steps) > RESIDUAL_FILES
 
 
 def due(store: ViewStore, row: ViewRow) -> bool:
@@ -48,18 +56,6 @@ class Applier:
         self._spark = spark
         self._store = store
 
-    def first(self, state_sql: str, cn: int) -> Base:
-        """The base of a new view from its state rows (`engine.statements.state_sql`)."""
-        shape = self._store.shape
-        refusal = below_zero(self._store.name, shape, cn)
-        if shape.states:
-            count = sound([n for n, _ in shape.states], refusal)
-            rows = self._with_visible(f"(SELECT * FROM ({state_sql}) WHERE {count} >= 0)")
-        else:
-            named = ", ".join(f"o{i} AS {quoted(n)}" for i, (n, _) in enumerate(shape.visible))
-            rows = f"SELECT {named} FROM ({state_sql}) {copies('_count', refusal)}"
-        return self.replace(rows, cn)
-
     def replace(self, rows_sql: str, cn: int) -> Base:
         """All rows anew. A base that a crash left unpublished goes with the old ones."""
         old = [f.relative for f in self._store.base.files()]
@@ -78,47 +74,43 @@ class Applier:
         paths = [f.path for f in old]
         states = States(self._spark, self._store)
         try:
-            if self._store.shape.states:
-                rows = self._with_visible(f"({states.states_sql(base, cn, delta_version, paths)})")
-            else:
-                rows = states.rows_sql(base, cn, delta_version, paths)
+            rows = states.rows_sql(base, cn, delta_version, paths)
             return self._write(rows, cn, wanted, [f.relative for f in old])
         finally:
             states.drop()
 
-    def _with_visible(self, states: str) -> str:
-        """State rows with the visible columns before them."""
-        shape = self._store.shape
-        assert shape.definition is not None
-        keys = [n for n, _ in shape.states]
-        return visible_sql(shape.definition, shape.types, states, keep=keys)
+    def roll_state(self, cn: int) -> None:
+        """The node's state at cn from the one before it, and the steps between."""
+        store, frames = self._store, Frames(self._spark)
+        files = store.state_files(cn)
+        at, paths = store.state_cn(), [f.path for f in files]
+        listed = store.shape.state
+        rows = frames.parquet("state", paths, ddl([*listed, (CN, "BIGINT")]))
+        keys = ", ".join(name for name, _ in store.shape.keys)
+        sums = ", ".join(f"CAST(SUM({n}) AS {t}) AS {n}" for n, t in store.shape.sums)
+        kept = " OR ".join(f"SUM({n}) <> 0" for n, _ in store.shape.sums)
+        by = f" GROUP BY {keys} HAVING {kept}" if keys else ""
+        wanted = f"{CN} IS NULL OR ({CN} > {at} AND {CN} <= {cn})"
+        sql = f"SELECT {keys + ', ' if keys else ''}{sums} FROM {rows} WHERE {wanted}{by}"
+        try:
+            store.write_state(self._spark.sql(sql), cn)
+        finally:
+            frames.drop()
 
     def _touched(self, after: int, upto: int, version: int, buckets: int) -> set[int]:
         states = States(self._spark, self._store)
         changed = states.changed_sql(after, upto, version)
-        hashed = _hash_of(self._delta_columns(), buckets)
+        hashed = _hash_of([name for name, _ in self._store.shape.stored], buckets)
         found = self._spark.sql(f"SELECT DISTINCT {hashed} AS b FROM {changed}").toArrow()
         states.drop()
         return set(found["b"].to_pylist())
 
     def _write(self, rows: str, cn: int, buckets: int, removes: list[str]) -> Base:
-        hashed = _hash_of(self._base_columns(), buckets)
+        hashed = _hash_of([quoted(name) for name, _ in self._store.shape.visible], buckets)
         frame = self._spark.sql(
             f"SELECT *, CONCAT('{buckets}-', {hashed}) AS _bucket FROM ({rows})"
         )
         return self._store.write_base(frame, cn, removes)
-
-    def _delta_columns(self) -> list[str]:
-        shape = self._store.shape
-        if shape.states:
-            return [n for n, _ in shape.states if n.startswith("_g")]
-        return [f"o{i}" for i in range(len(shape.visible))]
-
-    def _base_columns(self) -> list[str]:
-        shape = self._store.shape
-        if shape.states:
-            return self._delta_columns()
-        return [quoted(n) for n, _ in shape.visible]
 
 
 def _hash_of(columns: Sequence[str], buckets: int) -> str:

@@ -13,12 +13,7 @@ from steadyview.warehouse.view_store import Shape
 
 def below_zero(view: str, shape: Shape, cn: int) -> str:
     """A SQL expression that raises it, over the stored row of a view delta that is at hand."""
-    return raising(_error(view, f"at or before cn {cn}"), _named(shape, []))
-
-
-def below_zero_at(view: str, shape: Shape) -> str:
-    """The same where the row knows its `_cn`."""
-    return raising(_error(view, "at that cn"), _named(shape, ["'cn', _cn"]))
+    return raising(_error(view, f"at or before cn {cn}"), _named(shape))
 
 
 def _error(view: str, when: str) -> ViewStopped:
@@ -30,20 +25,7 @@ def _error(view: str, when: str) -> ViewStopped:
     )
 
 
-def _named(shape: Shape, more: list[str]) -> str:
-    """The row as people know it: a plain view's columns, an aggregate view's group."""
-    if shape.states:
-        names = _key_names(shape)
-    else:
-        names = {f"o{i}": name for i, (name, _) in enumerate(shape.visible)}
-    fields = [f"{literal(name)}, {column}" for column, name in names.items()]
-    listed = ", ".join([*fields, *more]) or "'group', 'all'"
-    return f"NAMED_STRUCT({listed})"
-
-
-def _key_names(shape: Shape) -> dict[str, str]:
-    """Every group key by the name of an output that shows it, or by its own."""
-    assert shape.definition is not None
-    shown = {o.sql: o.name for o in reversed(shape.definition.outputs)}
-    keys = [n for n, _ in shape.states if n.startswith("_g")]
-    return {key: shown.get(key, f"group key {i}") for i, key in enumerate(keys, 1)}
+def _named(shape: Shape) -> str:
+    """The row as people know it."""
+    fields = [f"{literal(name)}, c{i}" for i, (name, _) in enumerate(shape.visible)]
+    return f"NAMED_STRUCT({', '.join(fields)})"

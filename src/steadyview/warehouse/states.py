@@ -12,12 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
 from steadyview.delta.files import check_whole
-from steadyview.engine.bags import matching, net, rows_plus
+from steadyview.engine.bags import net, rows_plus
 from steadyview.engine.frames import Frames
-from steadyview.engine.statements import sound, visible_sql
 from steadyview.errors import OutsideRetention
 from steadyview.warehouse.impossible import below_zero
-from steadyview.warehouse.view_store import ViewStore, ddl, quoted
+from steadyview.warehouse.view_store import COUNT, ViewStore, ddl, quoted
 
 
 class States:
@@ -38,27 +37,19 @@ class States:
         base = nearest(bases, cn)
         if row.kind == "recomputed":
             return self._whole(base)
-        return self._spark.sql(self._visible_sql(base, cn, row.delta_version or 0))
+        return self._spark.sql(self.rows_sql(base, cn, row.delta_version or 0))
 
     def _whole(self, base: Base) -> DataFrame:
         name = self._base_view(base, None)
         return self._spark.sql(f"SELECT {_listed(self._store.shape.visible)} FROM {name}")
 
-    def _visible_sql(self, base: Base, cn: int, version: int) -> str:
-        shape = self._store.shape
-        if not shape.states:
-            return self.rows_sql(base, cn, version)
-        assert shape.definition is not None
-        states = f"({self.states_sql(base, cn, version)})"
-        return visible_sql(shape.definition, shape.types, states)
-
     def rows_sql(
         self, base: Base, cn: int, version: int, base_files: Sequence[str] | None = None
     ) -> str:
-        """The rows of a SELECT-PROJECT-JOIN view at cn, named as the view names them."""
+        """The visible rows at cn, named as the view names them."""
         shape = self._store.shape
         view = self._base_view(base, base_files)
-        stored = [f"o{i}" for i in range(len(shape.visible))]
+        stored = [name for name, _ in shape.stored]
         plain = ", ".join(
             f"{quoted(n)} AS {o}" for (n, _), o in zip(shape.visible, stored, strict=True)
         )
@@ -74,23 +65,6 @@ class States:
         refusal = below_zero(self._store.name, shape, cn)
         return f"SELECT {named} FROM ({parts} {rows_plus('b_', 'n_', stored, refusal)})"
 
-    def states_sql(
-        self, base: Base, cn: int, version: int, base_files: Sequence[str] | None = None
-    ) -> str:
-        """The state rows of an aggregate view at cn: group keys and state columns."""
-        shape = self._store.shape
-        names = [n for n, _ in shape.states]
-        view = self._base_view(base, base_files)
-        residual = self._residual(base.cn, cn, version)
-        keys = [n for n in names if n.startswith("_g")]
-        sums = [n for n in names if not n.startswith("_g")]
-        count = sound(sums, below_zero(self._store.name, shape, cn))
-        if not keys:
-            return _global(view, residual, count, dict(shape.states))
-        if residual is None:
-            return f"SELECT {', '.join(names)} FROM {view}"
-        return _summed(view, residual, count, dict(shape.states))
-
     def changed_sql(self, after: int, upto: int, version: int) -> str | None:
         """The view delta of (after, upto] as a FROM item, None if there is nothing in it."""
         return self._delta_view(after, upto, version)
@@ -99,7 +73,9 @@ class States:
         listed = self._store.base.files(base.version)
         wanted = [f for f in listed if files is None or f.path in files]
         check_whole(wanted)
-        return self._frames.parquet("base", [f.path for f in wanted], ddl(self._store.shape.base))
+        return self._frames.parquet(
+            "base", [f.path for f in wanted], ddl(self._store.shape.visible)
+        )
 
     def _residual(self, base_cn: int, cn: int, version: int) -> str | None:
         """The signed delta between base and cn, as a FROM item."""
@@ -107,10 +83,8 @@ class States:
         view = self._delta_view(after, upto, version)
         if view is None or cn >= base_cn:
             return view
-        signed = [n for n, _ in self._store.shape.delta if _is_measure(n)]
-        kept = [n for n, _ in self._store.shape.delta if not _is_measure(n)]
-        columns = ", ".join(kept + [f"-{n} AS {n}" for n in signed])
-        return f"(SELECT {columns} FROM {view})"
+        kept = [n for n, _ in self._store.shape.delta if n != COUNT]
+        return f"(SELECT {', '.join(kept)}, -{COUNT} AS {COUNT} FROM {view})"
 
     def _delta_view(self, after: int, upto: int, version: int) -> str | None:
         files = self._store.delta_files(version, after, upto)
@@ -141,43 +115,6 @@ def check_readable(row: ViewRow, cn: int) -> None:
             f'view "{row.name}" cannot be read at cn {cn}',
             detail=f"its oldest cn is {row.oldest_cn}, its newest {row.cn}",
         )
-
-
-def _global(view: str, residual: str | None, count: str, types: dict[str, str]) -> str:
-    """The one state row of an aggregate without GROUP BY; zeros where nothing was ever counted.
-
-    `count`: the state row's count, checked; in a filter, which nobody can do without.
-    """
-    every = ", ".join(types)
-    total = ", ".join(f"CAST(COALESCE(SUM({n}), 0) AS {t}) AS {n}" for n, t in types.items())
-    more = f" UNION ALL SELECT {every} FROM {residual}" if residual else ""
-    state = f"SELECT {total} FROM (SELECT {every} FROM {view}{more})"
-    return f"SELECT {every} FROM ({state}) WHERE {count} >= 0"
-
-
-def _summed(view: str, residual: str, count: str, types: dict[str, str]) -> str:
-    """Base states plus summary deltas; untouched groups pass through without a shuffle."""
-    keys = [n for n in types if n.startswith("_g")]
-    sums = [n for n in types if n not in keys]
-    total = ", ".join(f"CAST(SUM({n}) AS {types[n]}) AS {n}" for n in sums)
-    every = ", ".join(keys + sums)
-    listed = ", ".join(keys)
-    same = matching("b", "n", keys)
-    kept = ", ".join(f"b.{n}" for n in keys + sums)
-    parts = f"WITH n_ AS (SELECT {listed}, {total} FROM {residual} GROUP BY {listed})"
-    touched = (
-        f"SELECT {listed}, {total} FROM ("
-        f"SELECT /*+ BROADCAST(n) */ {kept} FROM {view} b LEFT SEMI JOIN n_ n ON {same} "
-        f"UNION ALL SELECT {every} FROM n_) GROUP BY {listed}"
-    )
-    return (
-        f"{parts} SELECT /*+ BROADCAST(n) */ {kept} FROM {view} b LEFT ANTI JOIN n_ n ON {same} "
-        f"UNION ALL SELECT {every} FROM ({touched}) WHERE {count} > 0"
-    )
-
-
-def _is_measure(column: str) -> bool:
-    return column == "_count" or column.startswith(("_nonnull_", "_sum_"))
 
 
 def _listed(columns: Sequence[tuple[str, str]]) -> str:

@@ -1,23 +1,26 @@
-"""Where one view's rows live: a view delta and a base, both Delta tables.
+"""Where one node's rows live, a view's or a hidden one's: up to four Delta tables.
 
-The view delta holds, for every cn that changed the view, the change (`engine.statements` names its
-columns). Its writes are named by the last cn they cover, so a delta that was committed but not
-published before a crash is found and adopted, never computed twice.
+    delta   the change of its visible rows: `c0`, `c1`, ..., `_count` (signed) and `_cn`
+    base    its visible rows at one cn, one row per copy, under the names that people know
+    steps   the change of its state, per key and cn; only of a node that keeps one
+    state   its state at one cn: keys and sums
 
-The base is a plain table of the view's visible rows at one cn, one row per copy; an aggregate
-view's base carries its state columns last. Its files lie in folders `_bucket={B}-{b}`: rows with
-hash b of B.
+A write of delta or steps is named by the last cn it covers, so what was committed but not published
+before a crash is found and adopted: each table takes only what lies beyond its own last cn. State
+and steps are read by whoever keeps the node, delta and base by everybody. The files of a base lie in
+folders `_bucket={B}-{b}`: rows with hash b of B.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
@@ -26,43 +29,49 @@ from steadyview.changes import arrow_type
 from steadyview.crash_points import crash_point
 from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table, slug
 from steadyview.delta.parquet import reading
-from steadyview.engine.statements import delta_columns, summary_columns
-from steadyview.views.definition import Definition, Types
 
-DELTA, BASE = "delta", "base"
-Check = Callable[[Sequence[AddedFile]], None]
-"""Looks at files that were written, before they count; raises if they must not."""
+DELTA, BASE, STEPS, STATE = "delta", "base", "steps", "state"
+COUNT, CN = "_count", "_cn"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A view's stored columns. `definition` is None for a recomputed view."""
+    """A node's stored columns, with their types.
 
-    definition: Definition | None
-    types: Types
+    `keys` and `sums` are those of its state, empty where it keeps none. `incremental`: its change is
+    kept; otherwise only whole states are.
+    """
 
-    @property
-    def visible(self) -> list[tuple[str, str]]:
-        """What a reader of the view sees."""
-        return list(self.types.outputs)
-
-    @property
-    def states(self) -> list[tuple[str, str]]:
-        """State columns behind the visible ones; none but for aggregate views."""
-        if self.definition is None or self.definition.grouping is None:
-            return []
-        return summary_columns(self.definition, self.types)
+    visible: tuple[tuple[str, str], ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    sums: tuple[tuple[str, str], ...] = ()
+    incremental: bool = True
 
     @property
-    def base(self) -> list[tuple[str, str]]:
-        """Columns of the base."""
-        return self.visible + self.states
+    def stored(self) -> list[tuple[str, str]]:
+        """The visible columns under the names `c0`, `c1`, ..."""
+        return [(f"c{i}", type_) for i, (_, type_) in enumerate(self.visible)]
 
     @property
     def delta(self) -> list[tuple[str, str]]:
         """Columns of the view delta."""
-        assert self.definition is not None
-        return delta_columns(self.definition, self.types)
+        return [*self.stored, (COUNT, "BIGINT"), (CN, "BIGINT")]
+
+    @property
+    def state(self) -> list[tuple[str, str]]:
+        """Columns of the state; none where there is none."""
+        return [*self.keys, *self.sums]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a batch did to a node: rows of its delta and, where it keeps a state, of its steps.
+
+    Either tables at hand, or folders of Parquet files that Spark wrote below the tables.
+    """
+
+    rows: pa.Table | Path
+    steps: pa.Table | Path | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ class Appended:
 
 
 class ViewStore:
-    """The two tables of one view."""
+    """The tables of one node."""
 
     def __init__(self, root: Path, row: ViewRow, shape: Shape) -> None:
         self.name = row.name
@@ -82,58 +91,87 @@ class ViewStore:
         self.folder = root / "views" / f"{slug(row.name)}-{row.id}"
         self.delta = Table(self.folder / DELTA)
         self.base = Table(self.folder / BASE)
+        self.steps = Table(self.folder / STEPS)
+        self.state = Table(self.folder / STATE)
 
     def create(self) -> None:
         """Make the tables that are missing."""
-        Table.create(self.base.path, _arrow(self.shape.base))
-        if self.shape.definition is not None:
-            Table.create(self.delta.path, _arrow(self.shape.delta), ranged=("_cn",))
+        Table.create(self.base.path, _arrow(self.shape.visible))
+        if self.shape.incremental:
+            Table.create(self.delta.path, _arrow(self.shape.delta), ranged=(CN,))
+        if self.shape.state:
+            Table.create(self.state.path, _arrow(self.shape.state))
+            stepped = [*self.shape.state, (CN, "BIGINT")]
+            Table.create(self.steps.path, _arrow(stepped), ranged=(CN,))
 
     def remove(self) -> None:
         """Delete everything of the view. Idempotent."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def propagated(self) -> int:
-        """The last cn that the view delta covers by a write of its own; -1 if there is none."""
-        return self.delta.app_version(DELTA)
+        """The last cn that the delta, and the steps, cover by a write of their own; -1: none."""
+        reached = self.delta.app_version(DELTA)
+        return min(reached, self.steps.app_version(STEPS)) if self.shape.state else reached
 
-    def append(
-        self, change: DataFrame, after: int, upto: int, check: Check, files: int | None = None
-    ) -> Appended:
-        """Append the changes of (after, upto], once `check` has seen the files.
+    def append(self, change: Change, upto: int) -> Appended:
+        """Append the change up to cn `upto`; what a table has already is not added again."""
+        if change.steps is not None:
+            self._appended(self.steps, STEPS, change.steps, upto)
+            crash_point("steps-committed")
+        return self._appended(self.delta, DELTA, change.rows, upto)
 
-        Raises what Spark raises when an expression of the view fails, and what `check` raises;
-        nothing is committed then.
-        """
-        folder = self.delta.unused_folder(DELTA, upto)
-        writer = change.coalesce(files) if files else change
-        with _gone_on_failure(folder):
-            writer.write.mode("overwrite").parquet(str(folder))
-            added = self.delta.collect(folder, {"_cn": (after + 1, upto)})
-            check(added)
+    def _appended(self, table: Table, app: str, rows: pa.Table | Path, upto: int) -> Appended:
+        reached = table.app_version(app)
+        if reached >= upto:
+            return Appended(table.version(), 0)
+        if isinstance(rows, Path):
+            added = self._moved(table, app, rows, upto)
+        else:
+            added = self._written(table, app, rows.filter(pc.greater(rows[CN], reached)), upto)
         crash_point("delta-written")
         if not added:
-            shutil.rmtree(folder, ignore_errors=True)
-            return Appended(self.delta.version(), 0)
-        return self._committed(added, upto)
-
-    def append_rows(self, changes: pa.Table, upto: int, check: Check) -> Appended:
-        """The same for rows at hand, columns as in the delta, the last of them at cn `upto`."""
-        if self.delta.done(DELTA, upto) or not changes.num_rows:
-            return Appended(self.delta.version(), 0)
-        path = self.delta.unused_folder(DELTA, upto) / "part-0.parquet"
-        with _gone_on_failure(path.parent):
-            sink = ParquetSink(self.delta.path, path, _arrow(self.shape.delta), ("_cn",))
-            sink.write(changes)
-            added = sink.close()
-            check([added])
-        crash_point("delta-written")
-        return self._committed([added], upto)
-
-    def _committed(self, added: list[AddedFile], upto: int) -> Appended:
-        version = self.delta.commit(DELTA, upto, added, metadata={"cn": str(upto)})
+            return Appended(table.version(), 0)
+        version = table.commit(app, upto, added, metadata={"cn": str(upto)})
         crash_point("delta-committed")
         return Appended(version, sum(file.rows for file in added))
+
+    def _written(self, table: Table, app: str, rows: pa.Table, upto: int) -> list[AddedFile]:
+        if not rows.num_rows:
+            return []
+        path = table.unused_folder(app, upto) / "part-0.parquet"
+        with _gone_on_failure(path.parent):
+            sink = ParquetSink(table.path, path, table.schema(), (CN,))
+            sink.write(rows)
+            return [sink.close()]
+
+    def _moved(self, table: Table, app: str, folder: Path, upto: int) -> list[AddedFile]:
+        """Files that Spark wrote below the table become its own."""
+        after = table.app_version(app)
+        return table.collect(folder, {CN: (max(after, 0) + 1, upto)})
+
+    def write_state(self, rows: DataFrame, cn: int) -> None:
+        """Make `rows` (state columns) the whole state at cn."""
+        if self.state.done(STATE, cn):
+            return
+        folder = self.state.unused_folder(STATE, cn)
+        old = [f.relative for f in self.state.files()]
+        with _gone_on_failure(folder):
+            rows.write.mode("overwrite").parquet(str(folder))
+        self.state.commit(STATE, cn, self.state.collect(folder), old, {"cn": str(cn)})
+        crash_point("state-committed")
+
+    def state_cn(self) -> int:
+        """The cn of the stored state; -1: there is none."""
+        return self.state.app_version(STATE)
+
+    def state_files(self, upto: int) -> list[FileEntry]:
+        """The files whose rows, summed per key, are the state at cn `upto`.
+
+        Those of steps may hold later ones too, and have `_cn`.
+        """
+        at = self.state_cn()
+        steps = [f for f in self.steps.files() if f.may_hold(CN, at + 1, upto)]
+        return [*self.state.files(), *steps]
 
     def write_base(self, rows: DataFrame, cn: int, removes: list[str]) -> Base:
         """Make `rows` (base columns and `_bucket`) the base at cn, in place of `removes`."""
@@ -174,7 +212,7 @@ def _gone_on_failure(folder: Path) -> Iterator[None]:
         raise
 
 
-def ddl(columns: list[tuple[str, str]]) -> str:
+def ddl(columns: Sequence[tuple[str, str]]) -> str:
     """Columns as a Spark schema, names quoted."""
     return ", ".join(f"{quoted(name)} {type_}" for name, type_ in columns)
 
@@ -184,5 +222,5 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _arrow(columns: list[tuple[str, str]]) -> pa.Schema:
+def _arrow(columns: Sequence[tuple[str, str]]) -> pa.Schema:
     return pa.schema([(name, arrow_type(type_)) for name, type_ in columns])
