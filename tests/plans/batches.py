@@ -120,7 +120,8 @@ class Graph:
             assert (cn == BEGINNING) == beginning
             state = kept.state.setdefault(key, [0] * sums)
             kept.state[key] = [a + b for a, b in zip(state, steps, strict=True)]
-            shown = row[keys + 1 + sums : -1]
+            shown = row[keys + 1 + sums : -2]
+            assert not row[-1]
             half = len(shown) // 2
             if not beginning:
                 kept.changes[cn][shown[1:half]] -= shown[0]

@@ -29,8 +29,8 @@ def own_keys_not_asked() -> Any:
     """LEFT, semi and the like ask the inner side for the keys of the outer change alone."""
     honest = links._link
 
-    def dull(join: Any, rank: Any) -> Link:
-        link = honest(join, rank)
+    def dull(join: Any, columns: Any) -> Link:
+        link = honest(join, columns)
         return Link(replace(link.left, own=False), replace(link.right, own=False))
 
     return patch.object(links, "_link", dull)

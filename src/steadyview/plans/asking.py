@@ -142,7 +142,7 @@ class Asking(Generic[H, K]):
             return _NOTHING
         others = [d for d in self._fed_by[direction] if d != direction.back]
         inside = [d for d in others if self._is_inside(d, end)]
-        if start.keys is None or end.keys is None:
+        if start.keys is None or end.keys is None or not end.findable:
             changed = self._any(start.scans, others) or (end.own and self._any(end.scans, inside))
             return None if changed and direction not in self._sent else _NOTHING
         sets = [self._values(p, others) for p in start.keys]
@@ -168,7 +168,7 @@ class Asking(Generic[H, K]):
 
     def _send(self, direction: Direction, keys: K | None) -> list[Ask[K]]:
         _, end = self._ends(direction)
-        if keys is None or end.keys is None:
+        if keys is None or end.keys is None or not end.findable:
             self._sent[direction] = None
             return [Ask(direction, scan) for scan in sorted(end.entry)]
         before = self._sent.get(direction)

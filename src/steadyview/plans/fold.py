@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from steadyview.plans.moves import BEGINNING, CN, VERSION, ends
 from steadyview.plans.operator import Operator, Rendering
 
-SAME = "_same"
+SAME, BELOW = "_same", "_below"
 ROWS = "_rows"
 """The sum that every fold has: how many rows a key has."""
 
@@ -86,7 +86,7 @@ class Fold:
 
         Its columns: the keys, `_cn`, the sums' steps, and what was shown before and after: `_old_times`
         and `_old_{output}`, `_new_times` and `_new_{output}`, times being zero where nothing is; `_same`:
-        both are alike.
+        both are alike; `_below`: the key would have fewer than no rows.
         `state`: a FROM item of the state's rows at a; None with `beginning`, for a first state.
         """
         steps = self._steps(block, rendering, beginning=beginning)
@@ -103,6 +103,7 @@ class Fold:
         listed += [f"_{shown}_{n}" for shown in ("old", "new") for n in self._shown_names]
         alike = (f"_old_{n} IS NOT DISTINCT FROM _new_{n}" for n in self._shown_names)
         listed.append(f"{' AND '.join(alike)} AS {SAME}")
+        listed.append(f"_before_{ROWS} + _step_{ROWS} < 0 AS {BELOW}")
         wanted = f" WHERE {CN} > {BEGINNING}" if not beginning else ""
         return f"SELECT {', '.join(listed)} FROM {rows}{wanted}"
 

@@ -30,6 +30,12 @@ def origin(operator: Operator, name: str) -> tuple[Place, ...] | None:
     return None if found is None else found.places
 
 
+def holds_all(operator: Operator, name: str) -> tuple[Place, ...] | None:
+    """The places that hold every value of a column but NULL; None where others are possible."""
+    found = _origin(operator, name) if name in operator.columns else None
+    return None if found is None or found.constant else found.places
+
+
 @dataclass(frozen=True)
 class _Origin:
     """Places, and whether some values are constants, which stand nowhere."""

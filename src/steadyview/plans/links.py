@@ -11,8 +11,9 @@ added: the inner side of LEFT, semi, anti and mark joins, both sides of FULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from steadyview.plans.inner_join import Equality, InnerJoin
 from steadyview.plans.lineage import Place, origin
@@ -24,12 +25,16 @@ from steadyview.plans.union_all import UnionAll
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a join: its scans, where its key stands (None: nowhere), where to start reading."""
+    """One side of a join: its scans, where its key stands (None: nowhere), where to start reading.
+
+    `findable`: rows can be looked up by the key; otherwise the side is read whole.
+    """
 
     scans: frozenset[int]
     keys: tuple[Place, ...] | None
     entry: frozenset[int]
     own: bool
+    findable: bool = True
 
 
 @dataclass(frozen=True)
@@ -44,31 +49,70 @@ class Link:
         return (self.left, self.right), (self.right, self.left)
 
 
-Rank = Callable[[Place, Place], int]
-"""How dear a lookup between two places is, for choosing among equalities; less is better."""
+class Columns(Protocol):
+    """What is known of the columns that scans read."""
+
+    def comparable(self, left: Place, right: Place) -> bool:
+        """Whether `=` between the two is plain equality of their values, without a cast."""
+
+    def findable(self, place: Place) -> bool:
+        """Whether a lookup by values of the column finds at least every row that `=` does."""
+
+    def indexed(self, place: Place) -> bool:
+        """Whether such a lookup is cheap."""
 
 
-def links(block: Operator, rank: Rank = lambda left, right: 0) -> Iterator[Link]:
+class AnyColumns:
+    """Columns that can all be compared and looked up."""
+
+    def comparable(self, left: Place, right: Place) -> bool:
+        """They can."""
+        return True
+
+    def findable(self, place: Place) -> bool:
+        """They can."""
+        return True
+
+    def indexed(self, place: Place) -> bool:
+        """It is."""
+        return True
+
+
+def links(block: Operator, columns: Columns | None = None) -> Iterator[Link]:
     """The links of every join of the block, from above."""
+    known = columns or AnyColumns()
     for operator in walk(block):
         if isinstance(operator, (InnerJoin, SplitJoin)):
-            yield _link(operator, rank)
+            yield _link(operator, known)
 
 
-def _link(join: InnerJoin | SplitJoin, rank: Rank) -> Link:
+_Pair = tuple[tuple[Place, ...], tuple[Place, ...]]
+
+
+def _link(join: InnerJoin | SplitJoin, columns: Columns) -> Link:
     kind = join.kind if isinstance(join, SplitJoin) else "inner"
     found = [(_places(join.left, e.left), _places(join.right, e.right)) for e in _usable(join)]
-    usable = [(a, b) for a, b in found if a is not None and b is not None]
-    left: tuple[Place, ...] | None = None
-    right: tuple[Place, ...] | None = None
-    if usable:
-        left, right = min(
-            usable, key=lambda p: max((rank(a, b) for a in p[0] for b in p[1]), default=0)
-        )
+    pairs = [(a, b) for a, b in found if a is not None and b is not None]
+    usable = [p for p in pairs if all(columns.comparable(a, b) for a in p[0] for b in p[1])]
+    left, right = min(usable, key=lambda pair: _dear(pair, columns), default=(None, None))
     return Link(
-        Side(scans(join.left), left, entry(join.left), kind == "full"),
-        Side(scans(join.right), right, entry(join.right), kind != "inner"),
+        _side(join.left, left, columns, own=kind == "full"),
+        _side(join.right, right, columns, own=kind != "inner"),
     )
+
+
+def _side(
+    operator: Operator, keys: tuple[Place, ...] | None, columns: Columns, *, own: bool
+) -> Side:
+    findable = keys is not None and all(columns.findable(p) for p in keys)
+    return Side(scans(operator), keys, entry(operator), own, findable)
+
+
+def _dear(pair: _Pair, columns: Columns) -> tuple[int, int]:
+    """How many places cannot be looked up, and how many only dearly."""
+    places = [*pair[0], *pair[1]]
+    unfindable = sum(not columns.findable(p) for p in places)
+    return unfindable, sum(not columns.indexed(p) for p in places)
 
 
 def _usable(join: InnerJoin | SplitJoin) -> list[Equality]:

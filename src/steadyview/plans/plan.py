@@ -73,7 +73,7 @@ class PlanNode:
         """Of everything that decides which rows it shows."""
         facts = {k: v for k, v in to_json(self).items() if k != "says"}
         facts["inputs"] = [
-            {"digest": i.digest} if isinstance(i, FromNode) else _data(i) for i in self.inputs
+            {"digest": i.digest} if isinstance(i, FromNode) else as_data(i) for i in self.inputs
         ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -103,7 +103,7 @@ _CLASSES = {
 
 def to_json(node: PlanNode) -> dict[str, Any]:
     """As data that `from_json` reads back to an equal node."""
-    data: dict[str, Any] = _data(node)
+    data: dict[str, Any] = as_data(node)
     return data
 
 
@@ -114,11 +114,12 @@ def from_json(data: Mapping[str, Any]) -> PlanNode:
     return node
 
 
-def _data(value: Any) -> Any:
+def asas_data(value: Any) -> Any:
+    """Any value of this room as JSON: dataclasses by their fields, tuples as lists."""
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {f.name: _data(getattr(value, f.name)) for f in fields(value)}
+        kept = {f.name: as_data(getattr(value, f.name)) for f in fields(value)}
         return {"is": type(value).__name__, **kept}
-    return [_data(v) for v in value] if isinstance(value, tuple) else value
+    return [as_data(v) for v in value] if isinstance(value, tuple) else value
 
 
 def _value(data: Any) -> Any:

@@ -14,9 +14,14 @@ from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import BATCHED, Kind
 from steadyview.maintenance.fitting import fitted, promised
 from steadyview.runtime.project import ViewFile
-from steadyview.runtime.spark_types import SparkTypes
+from steadyview.plans.draft import Draft, DraftInput, RelationInput
+from steadyview.plans.operator import walk
+from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode
+from steadyview.plans.scan import Scan
+from steadyview.runtime.drafting import drafted
+from steadyview.runtime.spark_types import Columns, SparkTypes
 from steadyview.views.analyze import analyze
-from steadyview.views.definition import Definition, Types
+from steadyview.views.definition import Definition
 from steadyview.views.join_tree import JoinTree, join_tree
 from steadyview.views.misreadings import texts_like_columns
 from steadyview.views.parse import ViewText, parse_view, view_name
@@ -31,12 +36,20 @@ Unsupported = Mapping[RelationName, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Planned:
-    """A view that can be kept. `definition` and `tree` are None for a recomputed view."""
+    """A view, or a hidden node, that can be kept.
 
-    text: ViewText
-    path: Path
+    `node` is None for a recomputed view; `columns` are named as people know them. `relations` are
+    those of sources that it reads itself. A hidden node has neither text nor file; its name begins
+    with "~". `definition` and `tree` are for the algorithms of the papers: None where the view is
+    not a flat one.
+    """
+
+    name: str
+    columns: Columns
     relations: tuple[RelationSchema, ...]
-    types: Types
+    node: PlanNode | None = None
+    text: ViewText | None = None
+    path: Path | None = None
     definition: Definition | None = None
     tree: JoinTree | None = None
     refusal: ViewRefused | None = None
@@ -44,8 +57,15 @@ class Planned:
     """The algorithm that somebody forced; None: the default."""
 
     @property
+    def hidden(self) -> bool:
+        """Whether it is part of views and none itself."""
+        return self.text is None
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What is SQL and probably not what was meant."""
+        if self.text is None:
+            return ()
         return tuple(texts_like_columns(self.text.source(), self.relations))
 
     @property
@@ -56,24 +76,21 @@ class Planned:
     @property
     def algorithm_name(self) -> str:
         """The name of the algorithm that keeps it."""
-        if self.definition is None:
+        if self.node is None:
             return "recompute"
         return BATCHED if self.algorithm is None else self.algorithm.name
 
     @property
     def level(self) -> str:
         """What it is kept at: that of the file, or what the forced algorithm promises."""
-        return self.text.level if self.algorithm is None else promised(self.algorithm)
-
-    @property
-    def name(self) -> str:
-        """The view's name."""
-        return self.text.name
+        if self.algorithm is not None:
+            return promised(self.algorithm)
+        return self.text.level if self.text is not None else "complete"
 
     @property
     def kind(self) -> str:
         """How the view is kept."""
-        return "recomputed" if self.definition is None else "incremental"
+        return "recomputed" if self.node is None else "incremental"
 
     @property
     def shape(self) -> Shape:
@@ -81,12 +98,20 @@ class Planned:
         # imported late: planning needs neither Spark nor Delta
         from steadyview.warehouse.view_store import Shape
 
-        return Shape(self.definition, self.types)
+        fold = None if self.node is None or self.forced else self.node.fold
+        keys = () if fold is None else tuple((k.name, k.type) for k in fold.keys)
+        sums = () if fold is None else tuple((s.name, s.type) for s in fold.all_sums)
+        return Shape(self.columns, keys, sums, incremental=self.node is not None)
 
     @property
     def sources(self) -> frozenset[str]:
-        """The names of the sources it reads."""
+        """The names of the sources it reads itself."""
         return frozenset(r.name.source for r in self.relations)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The names of the nodes it reads."""
+        return () if self.node is None else self.node.nodes()
 
     def loses(self, relation: RelationName, column: str | None) -> bool:
         """Whether the view is concerned by the loss of the column; None: of the whole relation."""
@@ -96,29 +121,22 @@ class Planned:
 
     def uses(self, relation: RelationName) -> frozenset[str]:
         """The names of the relation's columns that the view uses; all of them if recomputed."""
-        if self.definition is None:
-            return frozenset(
-                c.name for r in self.relations if r.name == relation for c in r.columns
-            )
-        return frozenset(
-            o.relation.columns[i].name
-            for o in self.definition.occurrences
-            if o.relation.name == relation
-            for i in o.columns
-        )
+        found = next((r for r in self.relations if r.name == relation), None)
+        if found is None:
+            return frozenset()
+        if self.node is None:
+            return frozenset(c.name for c in found.columns)
+        return frozenset(found.columns[i].name for i in self.node.used()[relation])
 
     def fingerprint(self) -> str:
-        """Changes whenever the view's text, kind, or the types it rests on change."""
-        facts = [
-            self.text.select,
-            self.kind,
-            self.text.level,
-            [list(o) for o in self.types.outputs],
-            [
-                [str(r.name), [(c.name, c.type) for c in r.columns if c.name in self.uses(r.name)]]
-                for r in self.relations
-            ],
-        ]
+        """Changes whenever the view's meaning, kind, or the types it rests on change."""
+        facts = [self.kind, self.columns, None if self.text is None else self.text.level]
+        if self.node is not None:
+            facts.append(self.node.digest)
+        else:
+            assert self.text is not None
+            types = [[str(r.name), [(c.name, c.type) for c in r.columns]] for r in self.relations]
+            facts += [self.text.select, types]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
@@ -139,7 +157,7 @@ def with_algorithm(plans: Sequence[Planned | Refused], name: str) -> list[Planne
     """
     return [
         replace(p, algorithm=fitted(p.text, p.definition, name, forced=True))
-        if isinstance(p, Planned) and p.definition is not None
+        if isinstance(p, Planned) and p.definition is not None and p.text is not None
         else p
         for p in plans
     ]
@@ -151,51 +169,120 @@ def plan_views(
     relations: Sequence[RelationSchema],
     unsupported: Unsupported,
 ) -> list[Planned | Refused]:
-    """Every view file's plan; one refused view never stops the others."""
-    plans: list[Planned | Refused] = []
-    names = [view_name(f.name, f.text) for f in files]
-    for file, name in zip(files, names, strict=True):
+    """Every view file's plan; one refused view never stops the others.
+
+    In an order in which every plan stands behind those that it reads.
+    """
+    return _Planning(spark_types, files, relations, unsupported).all()
+
+
+class _Planning:
+    """Plans the views of a project, each behind those that it reads."""
+
+    def __init__(
+        self,
+        spark_types: SparkTypes,
+        files: Sequence[ViewFile],
+        relations: Sequence[RelationSchema],
+        unsupported: Unsupported,
+    ) -> None:
+        self._types = spark_types
+        self._files = files
+        self._relations = {r.name: r for r in relations}
+        self._unsupported = unsupported
+        self._names = [view_name(f.name, f.text) for f in files]
+        self._plans: dict[str, Planned] = {}
+
+    def all(self) -> list[Planned | Refused]:
+        plans: list[Planned | Refused] = []
+        for file, name in zip(self._files, self._names, strict=True):
+            try:
+                plans += self._view(file, name)
+            except ViewRefused as refusal:
+                plans.append(Refused(name, file.path, refusal))
+        return _unique(plans)
+
+    def _view(self, file: ViewFile, name: str) -> list[Planned]:
+        """The view, behind the hidden nodes that are new with it."""
+        if file.unreadable is not None:
+            message = f'the file of view "{file.name}" cannot be read'
+            hint = "save it in UTF-8, readable for the user that runs steadyview"
+            raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint=hint)
+        text = parse_view(file.name, file.text)
+        relations, others = list(self._relations.values()), {*self._names} - {name}
         try:
-            plans.append(_plan(spark_types, file, relations, unsupported, {*names} - {name}))
+            return self._kept(text, file.path, others)
         except ViewRefused as refusal:
-            plans.append(Refused(name, file.path, refusal))
-    return _unique(plans)
+            if refusal.code in NOT_CURED or (
+                text.fallback != "recompute" and not _by_spark(refusal)
+            ):
+                raise
+            used = tuple(tables_of(text, relations, others))
+            if text.fallback != "recompute":
+                raise _in_own_words(self._types, text, used, refusal) from None
+            columns = _recomputed_types(self._types, text, used, refusal)
+            return [Planned(text.name, columns, used, None, text, file.path, refusal=refusal)]
 
-
-def _plan(
-    spark_types: SparkTypes,
-    file: ViewFile,
-    relations: Sequence[RelationSchema],
-    unsupported: Unsupported,
-    others: set[str],
-) -> Planned:
-    if file.unreadable is not None:
-        message = f'the file of view "{file.name}" cannot be read'
-        hint = "save it in UTF-8, readable for the user that runs steadyview"
-        raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint=hint)
-    text = parse_view(file.name, file.text)
-    try:
-        definition = analyze(text, relations, unsupported, others)
-        types = spark_types.of(definition)
+    def _kept(self, text: ViewText, path: Path, others: set[str]) -> list[Planned]:
+        relations = list(self._relations.values())
+        definition = analyze(text, relations, self._unsupported, others)
+        draft = drafted(definition)
+        nodes, hidden = [], []
+        for place, one in enumerate(draft.drafts):
+            last = place == len(draft.drafts) - 1
+            origins, types = self._inputs(one, nodes)
+            node = self._types.node(text.name, one, origins, types)
+            nodes.append(node)
+            if not last:
+                hidden.append(self._hidden(node))
         algorithm = text.algorithm and fitted(text, definition, text.algorithm)
-    except ViewRefused as refusal:
-        if refusal.code in NOT_CURED or (text.fallback != "recompute" and not _by_spark(refusal)):
-            raise
-        used = tuple(tables_of(text, relations, others))
-        if text.fallback != "recompute":
-            raise _in_own_words(spark_types, text, used, refusal) from None
-        types = _recomputed_types(spark_types, text, used, refusal)
-        return Planned(text, file.path, used, types, refusal=refusal)
-    read = {o.relation.name: o.relation for o in definition.occurrences}
-    return Planned(
-        text,
-        file.path,
-        tuple(read.values()),
-        types,
-        definition,
-        join_tree(definition),
-        algorithm=algorithm or None,
-    )
+        names = zip(draft.names, node.columns, strict=True)
+        columns = tuple((name, type_) for name, (_, type_) in names)
+        view = Planned(
+            text.name,
+            columns,
+            self._read(node),
+            node,
+            text,
+            path,
+            definition,
+            join_tree(definition),
+            algorithm=algorithm or None,
+        )
+        new = [h for h in hidden if h.name not in self._plans]
+        self._plans.update({p.name: p for p in [*new, view]})
+        return [*new, view]
+
+    def _hidden(self, node: PlanNode) -> Planned:
+        name = f"~{node.digest[:12]}"
+        return self._plans.get(name) or Planned(name, node.columns, self._read(node), node)
+
+    def _read(self, node: PlanNode) -> tuple[RelationSchema, ...]:
+        return tuple(self._relations[name] for name in node.used())
+
+    def _inputs(
+        self, draft: Draft, nodes: Sequence[PlanNode]
+    ) -> tuple[list[Origin], list[dict[int, str]]]:
+        """What the scans of a draft read, and the types of the columns that they use."""
+        origins: list[Origin] = []
+        types: list[dict[int, str]] = []
+        scans = {o.number: o for o in walk(draft.block) if isinstance(o, Scan)}
+        for number, read in enumerate(draft.inputs):
+            used = scans[number].used or (0,)
+            if isinstance(read, RelationInput):
+                columns = self._relations[read.relation].columns
+                types.append({i: columns[i].type for i in used})
+                origins.append(FromRelation(read.relation, tuple(types[-1].items())))
+                continue
+            if isinstance(read, DraftInput):
+                node, name = nodes[read.place], self._hidden(nodes[read.place]).name
+            else:
+                parent = self._plans[read.view]
+                assert parent.node is not None
+                node, name = parent.node, parent.name
+            types.append({i: node.columns[i][1] for i in used})
+            origins.append(FromNode(name, node.digest))
+        return origins, types
 
 
 def _recomputed_types(
@@ -203,8 +290,8 @@ def _recomputed_types(
     text: ViewText,
     used: Sequence[RelationSchema],
     refusal: ViewRefused,
-) -> Types:
-    """The types of a view kept by recomputing its SQL text; refused if Spark cannot read it."""
+) -> Columns:
+    """The columns of a view kept by recomputing its SQL text; refused if Spark cannot read it."""
     try:
         return spark_types.of_text(text, used)
     except ViewRefused as own:

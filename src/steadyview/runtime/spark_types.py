@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog.typed import Typed
 from steadyview.changes import RelationSchema
 from steadyview.errors import ViewRefused
-from steadyview.views.definition import Definition, Occurrence, Types
+from steadyview.plans.draft import Draft
+from steadyview.plans.plan import Origin, PlanNode, as_data, from_json, to_json
 from steadyview.views.parse import ViewText
 from steadyview.views.rewrite import with_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Columns = tuple[tuple[str, str], ...]
+"""Names and types."""
 _REFUSAL = ("code", "message", "detail", "hint", "line", "column")
 
 
@@ -34,65 +36,52 @@ class SparkTypes:
         self._session = session
         self._remembered = remembered
 
-    def of(self, definition: Definition) -> Types:
-        """The types of a view that is kept incrementally; ViewRefused if Spark rejects it."""
+    def node(
+        self, view: str, draft: Draft, origins: Sequence[Origin], types: Sequence[Mapping[int, str]]
+    ) -> PlanNode:
+        """A node of a view with its types; ViewRefused if Spark rejects it."""
 
-        def ask() -> Types:
-            from steadyview.engine.analysis import typed
+        def ask() -> dict[str, Any]:
+            from steadyview.engine.node_types import typed
 
-            return typed(self._session(), definition)
+            return to_json(typed(self._session(), view, draft, origins, types))
 
-        return self._answered(_facts(definition), ask)
+        read = [list(t.items()) for t in types]
+        known = self._answered([view, as_data(draft), as_data(tuple(origins)), read], ask)
+        return from_json(known)
 
-    def of_text(self, text: ViewText, used: Sequence[RelationSchema]) -> Types:
-        """The types of a view that is recomputed from its text; ViewRefused if Spark rejects it."""
+    def of_text(self, text: ViewText, used: Sequence[RelationSchema]) -> Columns:
+        """Names and types of a view that is recomputed from its text; ViewRefused if Spark rejects it."""
 
-        def ask() -> Types:
+        def ask() -> list[list[str]]:
             from steadyview.engine.analysis import output_types
 
             names = {r.name: f"sv_empty_{i}" for i, r in enumerate(used)}
             sql = with_tables(text, names, used)
             empty = {names[r.name]: [(c.name, c.type) for c in r.columns] for r in used}
-            return Types(output_types(self._session(), text.name, sql, empty))
+            return [list(c) for c in output_types(self._session(), text.name, sql, empty)]
 
         columns = [[str(r.name), [(c.name, c.type) for c in r.columns]] for r in used]
-        return self._answered([text.name, text.select, columns], ask)
+        found = self._answered([text.name, text.select, columns], ask)
+        return tuple((name, type_) for name, type_ in found)
 
-    def _answered(self, facts: list[Any], ask: Callable[[], Types]) -> Types:
+    def _answered(self, facts: list[Any], ask: Callable[[], Any]) -> Any:
+        """What `ask` gives, as JSON; remembered."""
         digest = hashlib.sha256(json.dumps([version("pyspark"), facts]).encode()).hexdigest()
         known = self._remembered.find(digest)
         if known is not None:
             return _read(json.loads(known))
         try:
-            types = ask()
+            found = ask()
         except ViewRefused as refusal:
             parts = {p: getattr(refusal, p) for p in _REFUSAL}
             self._remembered.keep(digest, json.dumps({"refused": parts}))
             raise
-        self._remembered.keep(digest, json.dumps({"types": asdict(types)}))
-        return types
+        self._remembered.keep(digest, json.dumps({"found": found}))
+        return json.loads(json.dumps(found))
 
 
-def _facts(definition: Definition) -> list[Any]:
-    grouping = definition.grouping
-    return [
-        definition.name,
-        [_occurrence(o) for o in definition.occurrences],
-        [asdict(e) for e in definition.equalities],
-        [r.sql for r in definition.residuals],
-        [asdict(o) for o in definition.outputs],
-        None if grouping is None else asdict(grouping),
-    ]
-
-
-def _occurrence(occurrence: Occurrence) -> list[Any]:
-    types = [(i, occurrence.relation.columns[i].type) for i in occurrence.columns]
-    return [occurrence.name, types, occurrence.filter]
-
-
-def _read(outcome: dict[str, Any]) -> Types:
+def _read(outcome: dict[str, Any]) -> Any:
     if refused := outcome.get("refused"):
         raise ViewRefused(refused.pop("code"), refused.pop("message"), **refused)
-    found = outcome["types"]
-    outputs = tuple((name, type_) for name, type_ in found.pop("outputs"))
-    return Types(outputs, **{key: tuple(value) for key, value in found.items()})
+    return outcome["found"]
