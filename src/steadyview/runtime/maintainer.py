@@ -25,6 +25,7 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped, about
 from steadyview.runtime.batch import Asked, Batch, Done, Work
+from steadyview.runtime.building import Building, clear_builds
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
 from steadyview.runtime.kept import described, goes_on
@@ -75,6 +76,7 @@ class Maintainer:
         self._recordings = recordings or {}
         self._forced = ForcedViews(parts, wait_for, self._recordings)
         self._attempts: dict[str, _Attempt] = {}
+        self._building = Building(parts)
         self.faults = Faults()
         self.lookups = 0
         self.changes: Counter[str] = Counter()
@@ -93,6 +95,7 @@ class Maintainer:
         for row in self._views.dropped():
             _folder_of(self._parts.root, row).remove()
             self._views.remove(row.id)
+        clear_builds(self._parts)
 
     def _reconciled(self, plan: Planned) -> None:
         row = self._views.find(plan.name)
@@ -202,8 +205,8 @@ class Maintainer:
             known = {r.name: r.evidence for r in relations}
             news = {r: e for r, e in seen.evidence.items() if known.get(r) != e}
             stopped = self._concerned(seen.losses)
-            if stopped or news:
-                self._views.lose(stopped, news)
+            if stopped or news or seen.losses:
+                self._views.lose(stopped, news, [x.relation for x in seen.losses])
             if seen.losses:
                 found = True
                 with about(name):
@@ -212,7 +215,7 @@ class Maintainer:
 
     def lose(self, losses: Sequence[Loss]) -> None:
         """Stop the views that losses concern, for good."""
-        self._views.lose(self._concerned(losses), {})
+        self._views.lose(self._concerned(losses), {}, [x.relation for x in losses])
 
     def _concerned(self, losses: Sequence[Loss]) -> dict[str, str]:
         """The running views that a loss concerns, each with the reason; they can be rebuilt."""
@@ -282,6 +285,10 @@ class Maintainer:
         """Forget the algorithms' objects: they start again from what is published."""
         self._forced.close()
 
+    def end_building(self) -> None:
+        """Read no more for first states: what was read stays for the next life."""
+        self._building.end()
+
     def _cycled(self, plans: Sequence[Planned], *, building: bool) -> int | None:
         started = self._parts.clock.now_us()
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
@@ -298,7 +305,26 @@ class Maintainer:
             ]
             if not plans:
                 return None
+            if building:
+                return self._built(plans, rows, moment, started)
             return self._batch(plans, rows, moment, started)
+
+    def _built(
+        self,
+        plans: Sequence[Planned],
+        rows: Mapping[str, ViewRow],
+        moment: Moment,
+        started: int,
+    ) -> int | None:
+        """First states, those that take long over relations stored by this life or others."""
+        reached = None
+        for portion in self._building.portions(plans, rows, moment):
+            if portion.damage is None:
+                reached = self._batch(portion.plans, rows, portion.moment, started)
+            else:
+                for plan in portion.plans:
+                    self._stop_at(plan.name, portion.damage)
+        return reached
 
     def _batch(
         self,

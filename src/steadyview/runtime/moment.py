@@ -10,13 +10,13 @@ the batch's end b. Then, per source, for the transactions that may matter:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 import numpy as np
 
 from steadyview.catalog import Catalog
-from steadyview.changes import StreamPosition, Transaction
+from steadyview.changes import RelationName, StreamPosition, Transaction
 from steadyview.engine.tagged_log import Admitted
 from steadyview.sources.contract import Snapshot, Source
 from steadyview.update_log import UpdateLog
@@ -25,13 +25,32 @@ WaitFor = Callable[[str, StreamPosition], None]
 """Return when everything the source committed before the position is admitted."""
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A whole relation, read before and kept: files with its rows as of one cn, one per copy."""
+
+    paths: tuple[str, ...]
+    rows: int
+
+
 @dataclass
 class Moment:
-    """The batch's end and the frozen sources. Close it, also on failure."""
+    """The batch's end and the frozen sources. Close it, also on failure.
+
+    `newest`: the last cn that was admitted when the sources were frozen. A first state may be of an
+    earlier cn, `upto`; then relations may be `stored` that reflect exactly the transactions up to
+    it, and need neither source nor log.
+    """
 
     upto: int
     snapshots: Mapping[str, Snapshot]
     settled: Mapping[str, int]
+    newest: int
+    stored: Mapping[RelationName, Stored] = field(default_factory=dict)
+
+    def at(self, cn: int, stored: Mapping[RelationName, Stored]) -> Moment:
+        """The same frozen sources for a first state at an earlier cn."""
+        return replace(self, upto=cn, stored=stored)
 
     def __enter__(self) -> Moment:
         return self
@@ -60,16 +79,17 @@ def open_moment(sources: Iterable[Source], wait_for: WaitFor, catalog: Catalog) 
         for snapshot in snapshots.values():
             snapshot.close()
         raise
-    return Moment(catalog.commits.last_cn(), snapshots, settled)
+    last = catalog.commits.last_cn()
+    return Moment(last, snapshots, settled, last)
 
 
 def admitted_since(
     source: str, moment: Moment, after: int, catalog: Catalog, log: UpdateLog
 ) -> Admitted:
-    """The source's transactions after cn `after` or not settled, up to the moment's cn."""
+    """The source's transactions after cn `after` or not settled, of all that the moment knows."""
     settled = moment.settled[source]
     first = min(settled, catalog.commits.seq_upto(source, after)) + 1
-    last = catalog.commits.seq_upto(source, moment.upto)
+    last = catalog.commits.seq_upto(source, moment.newest)
     cn = catalog.commits.commit_rows(source, first, last)["cn"].to_numpy()
     reflected = np.ones(len(cn), dtype=bool)
     unsettled = max(settled + 1, first)
