@@ -69,7 +69,8 @@ def histories(draw: st.DrawFn) -> History:
                 present.append(come)
                 changes.append((come, 1))
         transactions.append(changes)
-    steps = draw(st.lists(st.integers(1, 3), min_size=len(transactions), max_size=len(transactions)))
+    size = len(transactions)
+    steps = draw(st.lists(st.integers(1, 3), min_size=size, max_size=size))
     return History(before, transactions, np.cumsum(steps).tolist())
 
 

@@ -59,8 +59,8 @@ class Owner:
 class Span:
     """The rows whose value in a column (of whole numbers) is in low <= value < high.
 
-    None: no such bound; NULL, should the column get any, is lower than all. A row belongs to a span by its content, so that the rows of a span can be
-    compensated by the log rows of the same span.
+    None: no such bound; NULL, should the column get any, is lower than all. A row belongs to a span
+    by its content, so that the rows of a span can be compensated by the log rows of the same span.
     """
 
     column: int
