@@ -16,17 +16,22 @@ from pathlib import Path
 import pytest
 
 import steadyview
+from steadyview.errors import StorageUnavailable
 from steadyview.runtime import building
+from steadyview.runtime.batch import Batch
+from steadyview.runtime.maintainer import Maintainer
 from tests.crash.keepers import Keeper, Killed
+from tests.crash.test_full_disk import disk
 from tests.system.databases import PostgresDatabase, SqliteFile, write_project, write_view
 
+__all__ = ["disk"]
 SPAN = 60
 VIEWS = {
     "sold": """
         SELECT c.region, COUNT(*) AS orders, SUM(o.amount) AS total
         FROM shop.orders o JOIN crm.customers c ON c.id = o.customer GROUP BY c.region
     """,
-    "big": "SELECT o.id, o.note FROM shop.orders o WHERE o.amount >= 50",
+    "big": "SELECT o.id, o.note, t.name FROM shop.orders o JOIN crm.tiers t ON t.least < o.amount",
 }
 QUICK = "SELECT t.name FROM crm.tiers t"
 LONG = """SELECT o.id, o.amount, o.customer FROM shop.orders o"""
@@ -42,7 +47,7 @@ class Shop:
         key = "id int PRIMARY KEY"
         self.shop.create("orders", f"{key}, customer int, amount int, note text")
         self.crm.create("customers", "id INTEGER PRIMARY KEY, region TEXT")
-        self.crm.create("tiers", "name TEXT")
+        self.crm.create("tiers", "name TEXT, least INTEGER")
         self._orders, self._customers = self.shop.writer(), self.crm.writer()
         self._random = random.Random(3)
         orders = "SELECT n, n % 100 + 1, n % 90, repeat('x', 900) FROM generate_series(1, 300) n"
@@ -51,7 +56,7 @@ class Shop:
         with self._customers.transaction() as writer:
             for n in range(1, 171):
                 writer.execute("INSERT INTO customers VALUES (?, ?)", n, f"region {n % 4}")
-            writer.execute("INSERT INTO tiers VALUES ('gold'), ('gold'), (NULL)")
+            writer.execute("INSERT INTO tiers VALUES ('gold', 80), ('gold', 80), (NULL, 60)")
         write_project(self.folder, {"shop": self.shop, "crm": self.crm}, VIEWS)
 
     @property
@@ -71,6 +76,7 @@ class Shop:
             writer.execute("UPDATE customers SET id = 500 - id WHERE id = ?", one % 100 + 1)
             writer.execute("UPDATE customers SET region = NULL WHERE id = ?", other % 100 + 1)
             writer.execute("DELETE FROM customers WHERE id = ?", third % 100 + 1)
+            writer.execute("UPDATE tiers SET least = least - 1")
 
     def _next(self) -> int:
         ((found,),) = self._orders.execute("SELECT 1 - least(min(id), 0) FROM orders")
@@ -81,10 +87,12 @@ class Shop:
         with closing(sqlite3.connect(":memory:")) as db:
             db.execute("CREATE TABLE orders (id, customer, amount, note)")
             db.execute("CREATE TABLE customers (id, region)")
+            db.execute("CREATE TABLE tiers (name, least)")
             orders = self._orders.execute("SELECT * FROM orders")
             db.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", orders)
-            customers = self._customers.execute("SELECT * FROM customers")
-            db.executemany("INSERT INTO customers VALUES (?, ?)", customers)
+            for table in ("customers", "tiers"):
+                rows = self._customers.execute(f"SELECT * FROM {table}")
+                db.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
             text = VIEWS[view].replace("shop.", "").replace("crm.", "")
             return sorted(repr(tuple(row)) for row in db.execute(text).fetchall())
 
@@ -266,12 +274,16 @@ def test_a_damaged_and_a_missing_span_are_read_again(begun, shop, monkeypatch):
     check_here(shop, begun)
 
 
-def test_the_log_is_kept_as_long_as_a_build_needs_it(begun, shop, spark):
+def test_the_log_is_kept_as_long_as_a_build_needs_it(begun, shop, spark, stop_after):
+    stop_after(1)
+    with pytest.raises(Stopped):
+        begun.run_once()
     begun.close()
+    assert shop.asked("SELECT last_cn > 0 FROM warehouse") == [(1,)]
     keeper = Keeper(shop.folder, spark)
     keeper.ask("tidy")
     assert shop.asked("SELECT oldest_cn FROM warehouse") == shop.asked("SELECT cn FROM builds")
-    assert len(shop.files()) == 3
+    assert len(shop.files()) == 4
     check_now(shop, keeper)
     assert all(v["equal"] for v in keeper.ask("verify"))
     keeper.ask("tidy")
@@ -377,6 +389,61 @@ def test_a_loss_meanwhile_discards_what_was_read(begun, shop, statement, where):
     ((start,),) = shop.asked("SELECT DISTINCT start_cn FROM views WHERE state = 'active'")
     assert start > 0, "not the cn of the build before"
     check_here(shop, begun)
+
+
+def test_a_loss_found_beside_while_a_first_state_is_computed_begins_it_again(
+    shop, spark, monkeypatch, small_spans
+):
+    maintainers, writer = [], shop.crm.writer()
+    computed, made = Batch.first_states, Maintainer.__init__
+
+    def remembered(self, *given):
+        made(self, *given)
+        maintainers.append(self)
+
+    def disturbed(self):
+        monkeypatch.setattr(Batch, "first_states", computed)
+        sql = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'customers'"
+        for (name,) in writer.execute(sql):
+            writer.execute(f"DROP TRIGGER {name}")
+        writer.execute("UPDATE customers SET region = 'unseen'")
+        assert maintainers[0].examine(["crm"])
+        return computed(self)
+
+    monkeypatch.setattr(Maintainer, "__init__", remembered)
+    monkeypatch.setattr(Batch, "first_states", disturbed)
+    with steadyview.open(shop.folder, spark=spark) as wh:
+        check_here(shop, wh)
+
+
+def test_a_value_that_one_view_cannot_take_does_not_hold_up_the_other(shop, spark, small_spans):
+    shop.crm.writer().execute("UPDATE customers SET region = x'00ff' WHERE id = 150")
+    write_view(shop.folder, "ids", "SELECT c.id FROM crm.customers c")
+    with steadyview.open(shop.folder, spark=spark) as wh:
+        wh.run_once()
+        states = {v.name: v.state for v in wh.status().views}
+        assert states == {"sold": "stopped", "big": "active", "ids": "active"}
+        assert shop.asked("SELECT * FROM builds") == []
+
+
+def test_a_full_disk_loses_nothing_that_was_read(shop, spark, disk, stop_after, monkeypatch):
+    (shop.folder / "warehouse").symlink_to(disk.folder)
+    with steadyview.open(shop.folder, spark=spark) as wh:
+        stop_after(3)
+        with pytest.raises(Stopped):
+            wh.run_once()
+        stop_after(None)
+        shop.change()
+        kept = shop.files()
+        for free in (0, 40_000, 80_000):
+            disk.leave(free)
+            with pytest.raises(StorageUnavailable, match="disk full"):
+                wh.run_once()
+            assert shop.files().items() >= kept.items()
+        disk.free_up()
+        read = reads(monkeypatch)
+        check_here(shop, wh)
+        assert not {_number(p) for p in kept} & set(read)
 
 
 def test_a_source_begun_anew_discards_what_was_read(begun, shop):

@@ -9,9 +9,8 @@ A view that reads a relation of more than one span is built in steps, each of th
                 reflect exactly {s <= cn}; relations of one span are read now, as ever
 
 Files are named by build, relation and span: reading a span again changes nothing (law 7). A build
-is forgotten when its first states were tried, when nobody waits for it, and when changes of a
-relation that it reads were lost; its files go with it. Views that read no long relation are built
-as if there were no builds.
+is forgotten when no view waits for it, and when changes of a relation that it reads were lost; its
+files go with it. Views that read no long relation are built as if there were no builds.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from steadyview.delta.durability import make_folder, sync_file, sync_folder
 from steadyview.delta.failures import told
 from steadyview.engine.answers import store_each
 from steadyview.engine.spans import FewerThanNone, SpanLog, compensated, span_schema
-from steadyview.errors import SourceDiverged, StorageDamaged
-from steadyview.runtime.moment import Moment, Stored, admitted_since
+from steadyview.errors import ColumnLost, SourceDiverged, StorageDamaged
+from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.sources.contract import Read, Snapshot, Span
@@ -80,9 +79,9 @@ class Building:
     ) -> Iterator[Portion]:
         """All the views, each in one portion: the quick ones first, recomputed ones last.
 
-        Asking for the next portion says that the first states of the last one were tried.
+        Ask for the next portion when the first states of the last one were tried.
         """
-        self._forget_lost()
+        self._forget_lost(plans, rows)
         begun = self._builds.all()
         new = [p for p in plans if not any(rows[p.name].id in b.views for b in begun)]
         spans = self._spans(new, moment)
@@ -111,24 +110,30 @@ class Building:
         try:
             stored = self._read(build, mine, moment)
         except Interrupted:
-            clear_builds(self._parts)
             return
+        except ColumnLost:
+            # of a column that not all of its views use: the others begin without it
+            self._builds.end(build.id)
+            raise
         except StorageDamaged as damage:
+            self._builds.end(build.id)
             yield Portion(mine, moment, damage)
         else:
             yield Portion(mine, moment.at(build.cn, stored))
-        self._builds.end(build.id, [rows[p.name].id for p in mine])
         clear_builds(self._parts)
 
     # --- begin -------------------------------------------------------------------------------
 
-    def _forget_lost(self) -> None:
-        """Forget builds whose relations lost values since: the log does not lead back to them."""
-        commits, losses = self._parts.catalog.commits, self._parts.catalog.sources.losses()
+    def _forget_lost(self, plans: Sequence[Planned], rows: Mapping[str, ViewRow]) -> None:
+        """Forget builds whose views lost values since: the log does not lead back to their cn."""
+        catalog = self._parts.catalog
+        losses, oldest = catalog.sources.losses(), catalog.commits.oldest_cn()
         for build in self._builds.all():
-            lost = build.cn < commits.oldest_cn() or any(
-                loss.relation in build.relations
-                and loss.seq > commits.seq_upto(loss.relation.source, build.cn)
+            lost = build.cn < oldest or any(
+                plan.loses(loss.relation, loss.column)
+                and loss.seq > catalog.commits.seq_upto(loss.relation.source, build.cn)
+                for plan in plans
+                if rows[plan.name].id in build.views
                 for loss in losses
             )
             if lost:
@@ -166,7 +171,7 @@ class Building:
 
     def _read(
         self, build: Build, plans: Sequence[Planned], moment: Moment
-    ) -> dict[RelationName, Stored]:
+    ) -> dict[RelationName, list[str]]:
         """The build's long relations that these views read; what is not stored is read now."""
         relations = {r.name: r for p in plans for r in p.relations}
         spans = [s for s in build.spans if s.relation in relations]
@@ -174,12 +179,10 @@ class Building:
         for whole in (False, True):
             spans = [self._checked(build, s, whole=whole) for s in spans]
             spans = self._completed(build, spans, relations, moment)
-        stored = {}
-        for name, group in groupby(spans, lambda s: s.relation):
-            found = [s for s in group if s.rows]
-            paths = tuple(str(self._path(build, s)) for s in found)
-            stored[name] = Stored(paths, sum(s.rows or 0 for s in found))
-        return stored
+        return {
+            name: [str(self._path(build, s)) for s in group if s.rows]
+            for name, group in groupby(spans, lambda s: s.relation)
+        }
 
     def _completed(
         self,
@@ -305,14 +308,17 @@ class _Reader:
 
 
 def clear_builds(parts: Parts) -> None:
-    """Forget the builds that no view waits for, and remove the files of those that are over."""
+    """Forget the builds that no view waits for, and remove the files of those that are over.
+
+    A view that has its first state, or was stopped, waits no more; one in which we failed does.
+    """
     folders = list(_folder(parts).glob("*"))
     builds = parts.catalog.builds.all()
     views = [r for r in parts.catalog.views.all() if r.state == "building" and r.cn is None]
     waiting = {row.id for row in (*views, *parts.catalog.views.replacements())}
     for build in builds:
-        if not waiting & build.views:
-            parts.catalog.builds.end(build.id)
+        if gone := build.views - waiting:
+            parts.catalog.builds.end(build.id, gone)
     known = {str(build.id) for build in parts.catalog.builds.all()}
     for folder in folders:
         if folder.name not in known:

@@ -76,7 +76,7 @@ class Lookups:
         self._columns = columns
         self._logs = logs
         self._known: dict[_Topic, _Known] = {
-            (name, None): _Known(paths=list(kept.paths)) for name, kept in moment.stored.items()
+            (name, None): _Known(paths=list(paths)) for name, paths in moment.stored.items()
         }
         self._numbers = count(1)
         self._lock = Lock()

@@ -9,7 +9,7 @@ the batch's end b. Then, per source, for the transactions that may matter:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
@@ -25,30 +25,22 @@ WaitFor = Callable[[str, StreamPosition], None]
 """Return when everything the source committed before the position is admitted."""
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A whole relation, read before and kept: files with its rows as of one cn, one per copy."""
-
-    paths: tuple[str, ...]
-    rows: int
-
-
 @dataclass
 class Moment:
     """The batch's end and the frozen sources. Close it, also on failure.
 
     `newest`: the last cn that was admitted when the sources were frozen. A first state may be of an
-    earlier cn, `upto`; then relations may be `stored` that reflect exactly the transactions up to
-    it, and need neither source nor log.
+    earlier cn, `upto`; then relations may be `stored`: files with all their rows, one per copy,
+    that reflect exactly the transactions up to `upto` and need neither source nor log.
     """
 
     upto: int
     snapshots: Mapping[str, Snapshot]
     settled: Mapping[str, int]
     newest: int
-    stored: Mapping[RelationName, Stored] = field(default_factory=dict)
+    stored: Mapping[RelationName, Sequence[str]] = field(default_factory=dict)
 
-    def at(self, cn: int, stored: Mapping[RelationName, Stored]) -> Moment:
+    def at(self, cn: int, stored: Mapping[RelationName, Sequence[str]]) -> Moment:
         """The same frozen sources for a first state at an earlier cn."""
         return replace(self, upto=cn, stored=stored)
 
