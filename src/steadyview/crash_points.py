@@ -21,6 +21,8 @@ BATCH = (
     "admitted",
     "answers-stored",
     "delta-written",
+    "steps-committed",
+    "state-committed",
     "delta-committed",
     "base-written",
     "base-committed",

@@ -2,8 +2,8 @@
 
 Rows of a relation have the columns `c{i}` that the view uses at any of its positions; joined rows
 have one struct column `t{p}` for each bound position, so that the view's fragments, which speak of
-`t{p}.c{i}`, are evaluated as they stand. View rows are those of a view delta: `o{i}`, or group keys
-and state columns. Counts are signed, and rows that cancel out may stand side by side until a bag is
+`t{p}.c{i}`, are evaluated as they stand. View rows are those of a view delta: `c{i}`. Counts are
+signed, and rows that cancel out may stand side by side until a bag is
 computed.
 
 Assumes: the parts of `add` are of one kind. Not promised: that two handles over the same inputs
@@ -20,9 +20,6 @@ import pyarrow.compute as pc
 
 from steadyview.changes import RelationName, arrow_type
 from steadyview.engine.bags import matching
-from steadyview.engine.spark_algebra import Partial, Sum
-from steadyview.engine.statements import Types, delta_columns, state_sql
-from steadyview.engine.tagged_log import ARROW_LIMIT
 from steadyview.engine.view_handles import (
     COUNT,
     FEW,
@@ -34,6 +31,7 @@ from steadyview.engine.view_handles import (
     nothing,
     stored_rows,
 )
+from steadyview.engine.window_input import ARROW_LIMIT
 from steadyview.views.definition import Definition, Occurrence
 from steadyview.views.join_tree import JoinTree
 
@@ -49,16 +47,17 @@ class SparkViewAlgebra:
         self,
         definition: Definition,
         tree: JoinTree,
-        types: Types,
+        types: Sequence[str],
         storage: Storage,
         keys: Sequence[Sequence[tuple[int, int]]] = (),
     ) -> None:
-        self._definition, self._tree, self._types = definition, tree, types
+        """`types` are those of the view's columns."""
+        self._definition, self._tree = definition, tree
         self._storage = storage
         self._keys = keys
         self.columns = used_columns(definition.occurrences)
         self._relations = {o.relation.name: o.relation for o in definition.occurrences}
-        self._view = _view_form(definition, types)
+        self._view = Form(tuple(f"c{i}" for i in range(len(types))), tuple(types))
 
     # --- what enters -------------------------------------------------------------------------
 
@@ -140,16 +139,18 @@ class SparkViewAlgebra:
         return self._made(form, text, [left, right], sign=_times(left, right))
 
     def project(self, joined: Handle) -> Handle:
-        """The view's columns, or what the rows contribute to each group."""
+        """The view's columns."""
         if joined.known_empty:
             return nothing(self._view)
-        view, types = self._definition, self._types
+        outputs = "".join(f"{o.sql} AS c{i}, " for i, o in enumerate(self._definition.outputs))
+        names = ", ".join(self._view.names)
 
         def text() -> str:
-            return state_sql(view, types, Sum((Partial(f"({joined.text()})", COUNT, "0L"),)))
+            rows = f"SELECT {outputs}{COUNT} AS _n FROM ({joined.text()})"
+            total = f"CAST(SUM(_n) AS BIGINT) AS {COUNT}"
+            return f"SELECT {names}, {total} FROM ({rows}) GROUP BY {names} HAVING SUM(_n) <> 0"
 
-        sign = None if view.grouping else joined.sign
-        return self._made(self._view, text, [joined], sign=sign)
+        return self._made(self._view, text, [joined], sign=joined.sign)
 
     def add(self, handles: Sequence[Handle]) -> Handle:
         """Side by side; those known to be empty are left out."""
@@ -218,7 +219,7 @@ class SparkViewAlgebra:
 
     def key_delete(self, view: Handle, position: int, rows: Handle) -> Handle:
         """An anti-join on the columns that show the position's key."""
-        same = " AND ".join(f"a.o{output} <=> b.c{c}" for c, output in self._keys[position])
+        same = " AND ".join(f"a.c{output} <=> b.c{c}" for c, output in self._keys[position])
         return self._anti(view, rows, same)
 
     def row_delete(self, joined: Handle, position: int, rows: Handle) -> Handle:
@@ -362,13 +363,6 @@ def _values(handle: Handle, position: int, column: str) -> Iterator[list[pa.Arra
     binding = [h for h in handle.inputs if position in h.form.bound]
     for other in binding or [h for h in handle.inputs if not h.form.bound]:
         yield from _values(other, position, column)
-
-
-def _view_form(definition: Definition, types: Types) -> Form:
-    columns = [c for c in delta_columns(definition, types) if c[0] != "_cn"]
-    own = [c for c in columns if c[0].startswith(("o", "_g"))]
-    measures = [c for c in columns if c not in own]
-    return Form(tuple(n for n, _ in own), tuple(t for _, t in own), tuple(measures))
 
 
 def _product(

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from steadyview.delta.failures import told
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
-from steadyview.engine.tagged_log import ARROW_LIMIT
+from steadyview.engine.window_input import ARROW_LIMIT
 
 COUNT = "_count"
 FEW = 1_000
@@ -211,12 +211,10 @@ def stored_rows(handle: Handle) -> pa.Table:
 
 
 def sign_of(table: pa.Table) -> int | None:
-    """Whether all counts have one sign; summaries of groups have none."""
+    """Whether all counts have one sign."""
     if not table.num_rows:
         return 0
     extremes = pc.min_max(table[COUNT])
-    if any(name.startswith("_nonnull_") for name in table.column_names):
-        return None
     if extremes["min"].as_py() > 0:
         return 1
     return -1 if extremes["max"].as_py() < 0 else None

@@ -76,7 +76,8 @@ class WindowInput:
     fetch: Fetch
     _answers: list[_Answer] = field(default_factory=list)
     _known: dict[int, pa.Array] = field(default_factory=dict)
-    _views: dict[tuple[tuple[int, ...], int, int, bool], str] = field(default_factory=dict)
+    _views: dict[tuple[tuple[int, ...], int, int, bool, int], str] = field(default_factory=dict)
+    _tables: dict[tuple[tuple[int, ...], int, int, int], pa.Table] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def touched(self, after: int, upto: int) -> bool:
@@ -144,7 +145,7 @@ class WindowInput:
         self, columns: Sequence[int], after: int, upto: int, *, compensated: bool = True
     ) -> str:
         """A temporary view of the versions of the columns over (after, upto]."""
-        key = (tuple(columns), after, upto, compensated)
+        key = (tuple(columns), after, upto, compensated, len(self._answers))
         with self._lock:
             if key not in self._views:
                 small = self.log.count + self.answered_rows() <= ARROW_LIMIT
@@ -152,25 +153,39 @@ class WindowInput:
                 self._views[key] = make(columns, after, upto, compensated=compensated)
             return self._views[key]
 
-    def made(
-        self, columns: Sequence[int], after: int, upto: int, *, compensated: bool = True
-    ) -> pa.Table:
+    def table(self, columns: Sequence[int], after: int, upto: int) -> pa.Table:
         """The versions in Arrow; for few rows."""
-        log = _in_memory(self.log)
-        reflected = log.column(REFLECTED).to_numpy(zero_copy_only=False).astype(bool)
-        if not compensated:
-            reflected = log.column(CN).to_numpy() <= after
+        with self._lock:
+            return self._table(columns, after, upto)
+
+    def _table(self, columns: Sequence[int], after: int, upto: int) -> pa.Table:
+        key = (tuple(columns), after, upto, len(self._answers))
+        if key not in self._tables:
+            log = _in_memory(self.log)
+            reflected = log.column(REFLECTED).to_numpy(zero_copy_only=False).astype(bool)
+            self._tables[key] = self._made(columns, log, reflected, after, upto)
+        return self._tables[key]
+
+    def _made(
+        self, columns: Sequence[int], log: pa.Table, reflected: np.ndarray, after: int, upto: int
+    ) -> pa.Table:
         replies = [
             Reply(
-                _in_memory(a.rows), reflected, None if a.column is None else f"c{a.column}", a.keys
+                _in_memory(a.rows),
+                reflected,
+                None if a.column is None else f"c{a.column}",
+                a.keys,
             )
             for a in self._answers
         ]
-        names = [f"c{i}" for i in columns]
-        return versions(names, Logged(log), replies, after, upto)
+        return versions([f"c{i}" for i in columns], Logged(log), replies, after, upto)
 
     def _by_arrow(self, columns: Sequence[int], after: int, upto: int, *, compensated: bool) -> str:
-        found = self.made(columns, after, upto, compensated=compensated)
+        if compensated:
+            found = self._table(columns, after, upto)
+        else:
+            log = _in_memory(self.log)
+            found = self._made(columns, log, log.column(CN).to_numpy() <= after, after, upto)
         listed = [*self._listed(columns), *((v, "BIGINT") for v in VERSION)]
         if found.num_rows <= LOCAL_ROWS:
             return self.frames.rows("versions", found, listed)

@@ -39,6 +39,9 @@ def fitted(text: ViewText, definition: Definition, name: str, *, forced: bool = 
         kind = kind_of(name)
     except ConfigError as error:
         raise _refused(text, "UNKNOWN_ALGORITHM", error.message, error.hint) from None
+    if kind.make is not None and definition.grouping is not None:
+        fact = f'"{name}" keeps select-project-join views, and the view aggregates'
+        raise _refused(text, "ALGORITHM_AGGREGATES", fact)
     sources = {o.relation.name.source for o in definition.occurrences}
     if kind.one_source and len(sources) > 1:
         listed = ", ".join(sorted(sources))
@@ -68,9 +71,6 @@ def keys_shown(definition: Definition) -> KeysShown | None:
 
 
 def _check_keys(text: ViewText, definition: Definition, name: str) -> None:
-    if definition.grouping is not None:
-        fact = f'"{name}" deletes rows by key, and the view aggregates'
-        raise _refused(text, "ALGORITHM_AGGREGATES", fact)
     shown = _shown(definition)
     for occurrence in definition.occurrences:
         relation = occurrence.relation

@@ -36,10 +36,11 @@ class FromRelation:
 
 @dataclass(frozen=True)
 class FromNode:
-    """Another node by its name: a view's, or that of a hidden node."""
+    """Another node by its name, a view's or a hidden one's, with the types of what is read."""
 
     node: str
     digest: str
+    types: tuple[tuple[int, str], ...]
 
 
 Origin = FromRelation | FromNode
@@ -76,6 +77,11 @@ class PlanNode:
             {"digest": i.digest} if isinstance(i, FromNode) else as_data(i) for i in self.inputs
         ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+    @property
+    def input_types(self) -> tuple[dict[int, str], ...]:
+        """The types of the columns that each scan reads, by number."""
+        return tuple(dict(origin.types) for origin in self.inputs)
 
     def used(self) -> dict[RelationName, frozenset[int]]:
         """Per relation, the numbers of the columns that are read."""
@@ -114,7 +120,7 @@ def from_json(data: Mapping[str, Any]) -> PlanNode:
     return node
 
 
-def asas_data(value: Any) -> Any:
+def as_data(value: Any) -> Any:
     """Any value of this room as JSON: dataclasses by their fields, tuples as lists."""
     if is_dataclass(value) and not isinstance(value, type):
         kept = {f.name: as_data(getattr(value, f.name)) for f in fields(value)}

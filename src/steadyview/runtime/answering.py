@@ -25,12 +25,11 @@ import pyarrow as pa
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.answers import store
 from steadyview.engine.spark_view_algebra import SparkViewAlgebra
-from steadyview.engine.tagged_log import ARROW_LIMIT
 from steadyview.engine.view_handles import Handle, Storage, Stored
+from steadyview.engine.window_input import ARROW_LIMIT, as_key
 from steadyview.maintenance.events import Ask, Part
 from steadyview.maintenance.events import Read as ReadAll
 from steadyview.runtime.deliveries import log_rows, with_counts
-from steadyview.runtime.lookups import as_key
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
@@ -115,7 +114,7 @@ class Answering:
                 key: LookupKey = edge.key
                 values = self._algebra.key_values(joined, edge.u, key.from_column)
                 if len(values) <= ARROW_LIMIT:
-                    asked = as_key(values, relation, key.to_column)
+                    asked = as_key(values, relation.columns[key.to_column].type)
                     columns = self._algebra.columns[relation.name]
                     return Read(relation, columns, key.to_column, asked)
         return None

@@ -226,7 +226,7 @@ def _moment(parts: Parts, rows: Mapping[str, ViewRow], at: At) -> int:
 
 def _texts_for_names(sql: str, views: Sequence[Planned]) -> Iterator[str]:
     """Spark takes "id" for a text, where other databases take it for the column id."""
-    columns = {name.lower(): name for plan in views for name, _ in plan.types.outputs}
+    columns = {name.lower(): name for plan in views for name, _ in plan.columns}
     for text in dict.fromkeys(double_quoted(sql)):
         if text.lower() in columns:
             yield f'"{text}" is the text \'{text}\' here; the column is written {text} or `{text}`'

@@ -85,11 +85,11 @@ class Building:
         begun = self._builds.all()
         new = [p for p in plans if not any(rows[p.name].id in b.views for b in begun)]
         spans = self._spans(new, moment)
-        long = [p for p in new if any(r.name in spans for r in p.relations) and p.definition]
+        long = [p for p in new if any(r.name in spans for r in p.relations) and p.node]
         if long:
             self._begin(long, rows, spans, moment.upto)
             begun = self._builds.all()
-        quick = [p for p in new if p not in long and (p.definition or not begun)]
+        quick = [p for p in new if p not in long and (p.node or not begun)]
         if quick:
             yield Portion(quick, moment)
         for build in begun:
@@ -143,7 +143,7 @@ class Building:
         self, plans: Iterable[Planned], moment: Moment
     ) -> dict[RelationName, Sequence[Span]]:
         """The spans of the relations that have more than one."""
-        relations = {r.name: r for p in plans if p.definition for r in p.relations}
+        relations = {r.name: r for p in plans if p.node for r in p.relations}
         found = {n: moment.snapshots[n.source].spans(r, SPAN) for n, r in relations.items()}
         return {name: spans for name, spans in found.items() if len(spans) > 1}
 
@@ -333,8 +333,8 @@ def _used(plans: Iterable[Planned]) -> dict[RelationName, tuple[int, ...]]:
     """Per relation, the columns that any of the views uses."""
     used: dict[RelationName, set[int]] = {}
     for plan in plans:
-        for occurrence in plan.definition.occurrences if plan.definition else ():
-            used.setdefault(occurrence.relation.name, set()).update(occurrence.columns)
+        for name, columns in plan.node.used().items() if plan.node else ():
+            used.setdefault(name, set()).update(columns)
     return {name: tuple(sorted(columns or {0})) for name, columns in used.items()}
 
 

@@ -13,12 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from steadyview.catalog import ViewRow
-from steadyview.engine.frames import Frames
-from steadyview.warehouse.states import States
-from steadyview.warehouse.view_store import ViewStore, ddl
+from steadyview.warehouse.view_store import CN, COUNT, ViewStore
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,15 @@ class Deviation:
 
 
 class Shadow:
-    """Collects uncompensated view deltas below `folder`; computed when they are asked for.
+    """Collects uncompensated changes; computed when they are asked for.
 
-    The answers and logs of a batch stay in a folder of its own below, so that recording costs the
-    batch nothing.
+    The answers and logs of a batch stay until then, so that recording costs the batch nothing.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._numbers = count(1)
-        self._changes: dict[str, list[tuple[int, int, Callable[[], DataFrame]]]] = {}
+        self._changes: dict[str, list[tuple[int, int, Callable[[], pa.Table]]]] = {}
 
     def views(self) -> list[str]:
         """The views for which something was recorded."""
@@ -57,53 +56,45 @@ class Shadow:
         folder.mkdir(parents=True)
         return folder
 
-    def record(self, view: str, change: Callable[[], DataFrame], after: int, upto: int) -> None:
+    def record(self, view: str, after: int, upto: int, change: Callable[[], pa.Table]) -> None:
         """Keep how the uncompensated change of (after, upto] is made."""
         self._changes.setdefault(view, []).append((after, upto, change))
 
-    def _written(self, view: str, upto: int, change: Callable[[], DataFrame]) -> list[str]:
-        path = self._folder / f"{view}-{upto}"
-        change().coalesce(1).write.mode("overwrite").parquet(str(path))
-        return [str(p) for p in sorted(path.glob("*.parquet"))]
-
-    def deviation(self, spark: SparkSession, store: ViewStore, row: ViewRow) -> Deviation:
-        """Compare with the view's own delta over the recorded cns."""
+    def deviation(self, store: ViewStore, row: ViewRow) -> Deviation:
+        """Compare with the node's own change over the recorded cns: of rows, or of its state."""
         changes = [c for c in self._changes[store.name] if c[1] <= (row.cn or 0)]
         after, upto = changes[0][0], changes[-1][1]
-        columns = [n for n, _ in store.shape.delta if n != "_cn"]
-        measures = [n for n in columns if n == "_count" or n.startswith(("_nonnull_", "_sum_"))]
-        identity = [n for n in columns if n not in measures]
-        frames = Frames(spark)
-        paths = [p for _, to, change in changes for p in self._written(store.name, to, change)]
-        shadow = frames.parquet("shadow", paths, ddl(store.shape.delta))
-        real = States(spark, store).changed_sql(after, upto, row.delta_version or 0)
-        listed = ", ".join([*columns, "_cn"])
-        minus = ", ".join([*identity, *(f"-{m} AS {m}" for m in measures), "_cn"])
-        both = f"SELECT {listed} FROM {shadow}"
-        if real is not None:
-            both += f" UNION ALL SELECT {minus} FROM {real}"
-        view = frames.query("both", both)
-        found = Deviation(
+        table, columns = store.delta, [*store.shape.stored, (COUNT, "BIGINT")]
+        if store.shape.state:
+            table, columns = store.steps, store.shape.state
+        measures = [n for n, _ in (store.shape.sums or ((COUNT, "BIGINT"),))]
+        identity = [n for n, _ in columns if n not in measures]
+        files = [f.path for f in table.files() if f.may_hold(CN, after + 1, upto)]
+        real = [pq.read_table(f, columns=[*identity, *measures, CN]) for f in files]
+        shadow = [change().select([*identity, *measures, CN]) for _, _, change in changes]
+        schema = shadow[0].schema
+        both = pa.concat_tables([*shadow, *(_negated(t.cast(schema), measures) for t in real)])
+        return Deviation(
             store.name,
-            _unequal(spark, view, identity, measures),
-            _unequal(spark, view, [*identity, "_cn"], measures, distinct="_cn"),
+            _unequal(both, identity, measures).num_rows,
+            pc.count_distinct(_unequal(both, [*identity, CN], measures)[CN]).as_py(),
             upto - after,
         )
-        frames.drop()
-        return found
 
 
-def _unequal(
-    spark: SparkSession,
-    view: str,
-    by: list[str],
-    measures: list[str],
-    distinct: str | None = None,
-) -> int:
-    """How many groups do not sum to zero, or how many values of `distinct` they have."""
-    group = f" GROUP BY {', '.join(by)}" if by else ""
-    wrong = " OR ".join(f"SUM({m}) <> 0" for m in measures)
-    inner = f"SELECT {distinct or '1'} AS x FROM {view}{group} HAVING {wrong}"
-    count = "COUNT(DISTINCT x)" if distinct else "COUNT(*)"
-    row = spark.sql(f"SELECT {count} AS n FROM ({inner})").first()
-    return int(row["n"]) if row else 0
+def _negated(table: pa.Table, measures: list[str]) -> pa.Table:
+    for name in measures:
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, pc.negate(table[name]))
+    return table
+
+
+def _unequal(both: pa.Table, by: list[str], measures: list[str]) -> pa.Table:
+    """The groups that do not sum to zero."""
+    summed = both.group_by(by).aggregate([(m, "sum") for m in measures])
+    wrong = None
+    for m in measures:
+        column = summed[f"{m}_sum"]
+        one = pc.not_equal(column, pa.scalar(0).cast(column.type))
+        wrong = one if wrong is None else pc.or_(wrong, one)
+    return summed.filter(wrong)

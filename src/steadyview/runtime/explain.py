@@ -57,7 +57,7 @@ def _incremental(plan: Planned) -> dict[str, Any]:
             for i in range(len(occurrences))
         ],
         "aggregate": plan.definition.grouping is not None,
-        "columns": [{"name": n, "type": t} for n, t in plan.types.outputs],
+        "columns": [{"name": n, "type": t} for n, t in plan.columns],
         "indexes_wanted": _wanted(plan),
         "warnings": list(plan.warnings),
     }
@@ -72,7 +72,7 @@ def _recomputed(plan: Planned) -> dict[str, Any]:
         "algorithm": "recompute",
         "reason": {"code": refusal.code, "message": refusal.message} if refusal else None,
         "relations": [{"table": str(r.name)} for r in plan.relations],
-        "columns": [{"name": n, "type": t} for n, t in plan.types.outputs],
+        "columns": [{"name": n, "type": t} for n, t in plan.columns],
         "warnings": list(plan.warnings),
     }
 

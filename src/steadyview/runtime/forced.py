@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 
@@ -35,9 +34,8 @@ from steadyview.runtime.moment import WaitFor
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.recording import Recording
-from steadyview.warehouse.history import check_added
 from steadyview.warehouse.states import States, nearest
-from steadyview.warehouse.view_store import ViewStore, quoted
+from steadyview.warehouse.view_store import Change, ViewStore, quoted
 
 
 class ForcedView:
@@ -149,8 +147,7 @@ class ForcedView:
         ]
         version = self._store.delta.version()
         if tables:
-            check = partial(check_added, self._storage.frames, self._store, self.cn)
-            added = self._store.append_rows(pa.concat_tables(tables), cn, check)
+            added = self._store.append(Change(pa.concat_tables(tables)), cn)
             version = added.version
             self.changes += added.rows
             self._record_durable()
@@ -170,7 +167,7 @@ class ForcedView:
         assert definition is not None
         assert tree is not None
         keys = keys_shown(definition) or ()
-        return SparkViewAlgebra(definition, tree, self._plan.types, self._storage, keys)
+        return SparkViewAlgebra(definition, tree, [t for _, t in self._plan.columns], self._storage, keys)
 
     def _made_object(self) -> Algorithm[Handle]:
         definition, tree, kind = self._plan.definition, self._plan.tree, self._plan.algorithm
@@ -195,11 +192,8 @@ class ForcedView:
             *self._store.base.files(base.version),
             *self._store.delta_files(version, base.cn, row.cn),
         ]
-        if shape.states:
-            sql = states.states_sql(base, row.cn, version)
-        else:
-            named = ", ".join(f"{quoted(n)} AS o{i}" for i, (n, _) in enumerate(shape.visible))
-            sql = f"SELECT {named}, 1L AS _count FROM ({states.rows_sql(base, row.cn, version)})"
+        named = ", ".join(f"{quoted(n)} AS c{i}" for i, (n, _) in enumerate(shape.visible))
+        sql = f"SELECT {named}, 1L AS _count FROM ({states.rows_sql(base, row.cn, version)})"
         return self._algebra.view_rows(sql, sum(f.rows for f in files))
 
 

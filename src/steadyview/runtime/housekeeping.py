@@ -16,7 +16,6 @@ from steadyview.delta import compaction
 from steadyview.errors import OutsideRetention
 from steadyview.runtime.building import clear_builds
 from steadyview.runtime.parts import Parts
-from steadyview.views.definition import Types
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 EVERY = 600.0
@@ -69,13 +68,18 @@ class Housekeeping:
         views = self._parts.catalog.views
         views.forget_before(row.name, cutoff)
         crash_point("states-forgotten")
-        store = ViewStore(self._parts.root, row, Shape(None, Types(())))
+        store = ViewStore(self._parts.root, row, Shape())
         if row.kind == "recomputed":
             store.base.vacuum(max(self._parts.project.retention, READERS))
             return
         assert row.cn is not None
         assert row.base_cn is not None
         assert row.base_version is not None
+        if store.steps.exists():
+            compaction.compact(store.steps, "_cn", row.cn, compaction.MANY_FILES)
+            compaction.prune(store.steps, "_cn", store.state_cn() + 1)
+            store.steps.vacuum(READERS)
+            store.state.vacuum(READERS)
         compaction.compact(store.delta, "_cn", row.cn, compaction.MANY_FILES)
         compaction.prune(store.delta, "_cn", min(cutoff, row.base_cn) + 1)
         # readers of the version before are served until its files are vacuumed

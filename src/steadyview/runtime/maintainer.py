@@ -37,7 +37,7 @@ from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.recompute import recomputed
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.trouble import Faults, trouble
-from steadyview.warehouse.apply import Applier, due
+from steadyview.warehouse.apply import Applier, due, state_due
 from steadyview.warehouse.view_store import ViewStore
 
 _MEND_FIRST, _MEND_LONGEST = 10.0, 600.0
@@ -116,9 +116,9 @@ class Maintainer:
             return
         if row is not None:
             self._views.drop(plan.name)
-        text = plan.text
         kept = described(plan)
-        spec = ViewSpec(plan.name, text.select, plan.level, plan.kind, kept, plan.fingerprint())
+        sql = plan.text.select if plan.text is not None else ""
+        spec = ViewSpec(plan.name, sql, plan.level, plan.kind, kept, plan.fingerprint())
         added = self._views.add(spec, self._parts.catalog.commits.last_cn())
         self._store(plan, added).create()
 
@@ -129,7 +129,7 @@ class Maintainer:
             store.create()
             return True
         known = [(store.base, row.base_version), (store.delta, row.delta_version)]
-        tables = known if plan.definition is not None else known[:1]
+        tables = known if plan.node is not None else known[:1]
         whole = all(t.exists() and t.version() >= (version or 0) for t, version in tables)
         if not whole and row.state != "stopped":
             text = StorageDamaged(
@@ -357,12 +357,14 @@ class Maintainer:
         moment: Moment,
         started: int,
     ) -> int:
-        works = [self._work(p, rows[p.name]) for p in plans if p.definition is not None]
+        works = [self._work(p, rows[p.name]) for p in plans if p.node is not None]
         after = min((w.after for w in works if w.after is not None), default=moment.upto)
         admitted, works = self._admitted(works, moment, after)
-        whole = [p for p in plans if p.definition is None and p.sources <= admitted.keys()]
+        whole = [p for p in plans if p.node is None and p.sources <= admitted.keys()]
         with self._scratch() as (frames, folder):
-            batch = Batch(frames, folder, moment, admitted, self._parts.log, self._shadow)
+            batch = Batch(
+                frames, folder, moment, admitted, self._parts.log, self._stands, self._shadow
+            )
             if works:
                 batch.prepare(works)
 
@@ -514,11 +516,13 @@ class Maintainer:
         rolled = 0
         for row in self._running():
             plan = self._plans[row.name]
-            if row.cn is None or plan.definition is None or row.base_cn is None:
+            if row.cn is None or plan.node is None or row.base_cn is None:
                 continue
             if self.faults.waits(row.name):
                 continue
             store = self._store(plan, row)
+            if state_due(store, row):
+                self._state_rolled(store, row)
             if everything or due(store, row):
                 rolled += self._rolled(store, row)
         return rolled
@@ -531,6 +535,14 @@ class Maintainer:
         except Exception as error:  # noqa: BLE001 - sorted by `trouble`
             self._stop_at(row.name, error)
             return 0
+
+    def _state_rolled(self, store: ViewStore, row: ViewRow) -> None:
+        assert row.cn is not None
+        try:
+            with spark_told(self._parts.root):
+                Applier(self._parts.spark, store).roll_state(row.cn)
+        except Exception as error:  # noqa: BLE001 - sorted by `trouble`
+            self._stop_at(row.name, error)
 
     def _roll(self, store: ViewStore, row: ViewRow) -> int:
         assert row.cn is not None
@@ -610,6 +622,11 @@ class Maintainer:
             if row.state in ("building", "active") and row.name in self._plans
         ]
 
+    def _stands(self, name: str) -> tuple[ViewStore, int]:
+        """Where a node lives that others read, and the cn that it is published at."""
+        row = self._views.get(name)
+        return self._store(self._plans[name], row), -1 if row.cn is None else row.cn
+
     def _store(self, plan: Planned, row: ViewRow) -> ViewStore:
         return ViewStore(self._parts.root, row, plan.shape)
 
@@ -634,7 +651,6 @@ def _published(done: Done, row: ViewRow) -> Published | None:
 
 
 def _folder_of(root: Path, row: ViewRow) -> ViewStore:
-    from steadyview.views.definition import Types
     from steadyview.warehouse.view_store import Shape
 
-    return ViewStore(root, row, Shape(None, Types(())))
+    return ViewStore(root, row, Shape())

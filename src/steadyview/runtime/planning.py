@@ -13,12 +13,12 @@ from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import BATCHED, Kind
 from steadyview.maintenance.fitting import fitted, promised
-from steadyview.runtime.project import ViewFile
 from steadyview.plans.draft import Draft, DraftInput, RelationInput
 from steadyview.plans.operator import walk
 from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode
 from steadyview.plans.scan import Scan
 from steadyview.runtime.drafting import drafted
+from steadyview.runtime.project import ViewFile
 from steadyview.runtime.spark_types import Columns, SparkTypes
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
@@ -281,7 +281,7 @@ class _Planning:
                 assert parent.node is not None
                 node, name = parent.node, parent.name
             types.append({i: node.columns[i][1] for i in used})
-            origins.append(FromNode(name, node.digest))
+            origins.append(FromNode(name, node.digest, tuple(types[-1].items())))
         return origins, types
 
 

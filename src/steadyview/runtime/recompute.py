@@ -42,4 +42,6 @@ def _of_whole_numbers(plan: Planned) -> list[Average]:
     """The averages that are kept as DOUBLE: those of anything else are exact in Spark as well."""
     grouping = plan.definition.grouping if plan.definition else None
     averages = grouping.averages if grouping else ()
-    return [a for a in averages if plan.types.averages[a.number] == "DOUBLE"]
+    values = dict(plan.node.fold.values) if plan.node and plan.node.fold else {}
+    doubles = {a.number for a in averages if "AS DOUBLE" in values[f"_visible_avg_{a.number}"]}
+    return [a for a in averages if a.number in doubles]

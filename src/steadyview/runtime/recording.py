@@ -15,10 +15,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from steadyview.algebra import Bag, Row
 from steadyview.changes import RelationSchema
@@ -30,9 +28,8 @@ from steadyview.query.as_of import Reflection, RelationsAsOf
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
-from steadyview.warehouse.history import visible_steps
-from steadyview.warehouse.states import States, nearest
-from steadyview.warehouse.view_store import ViewStore, ddl
+from steadyview.warehouse.states import States
+from steadyview.warehouse.view_store import ViewStore
 
 ROWS = 10_000
 TRANSACTIONS = 5_000
@@ -81,7 +78,7 @@ class Recording:
 
 def recorded(parts: Parts, plan: Planned, recording: Recording, wait_for: WaitFor) -> History:
     """The history from the recording's start to where the view stands; ConfigError if too large."""
-    if plan.definition is None:
+    if plan.node is None or plan.text is None:
         raise ConfigError(
             f'view "{plan.name}" is recomputed as a whole, and cannot be recorded',
             hint="force an algorithm that fits it, or record another view",
@@ -177,8 +174,7 @@ class _States:
             raise _too_large(self._plan.name, f"the view has more than {ROWS} rows")
         states = [_bag(_tuples(first, self._plan))]
         delta = self._delta(start, upto) if installs is None else self._numbered(installs)
-        steps = self._aggregate(delta, start) if self._store.shape.states else self._plain(delta)
-        for change in steps:
+        for change in self._plain(delta):
             states.append(states[-1] + change)
         return states
 
@@ -201,7 +197,7 @@ class _States:
     def _plain(self, delta: pa.Table) -> Iterable[Bag[Row]]:
         if not delta.num_rows:
             return
-        names = [f"o{i}" for i in range(len(self._store.shape.visible))]
+        names = [name for name, _ in self._store.shape.stored]
         rows = zip(
             delta["_cn"].to_pylist(),
             _tuples(delta.select(names), self._plan),
@@ -210,31 +206,6 @@ class _States:
         )
         for _, group in groupby(rows, key=lambda r: r[0]):
             yield Bag((row, count) for _, row, count in group)
-
-    def _aggregate(self, delta: pa.Table, start: int) -> Iterable[Bag[Row]]:
-        """What a reader sees of each step, by Spark."""
-        if not delta.num_rows:
-            return
-        path = self._folder / "steps.parquet"
-        pq.write_table(delta, path, store_decimal_as_integer=True)
-        steps = self._frames.parquet("steps", [str(path)], ddl(self._store.shape.delta))
-        bases = self._parts.catalog.views.bases(self._plan.name)
-        first = States(self._parts.spark, self._store).states_sql(
-            nearest(bases, start), start, self._row.delta_version or 0
-        )
-        sql = visible_steps(self._frames, self._store, steps, first, possible=False)
-        changed = "WHERE _cn > 0 AND NOT _row <=> _before ORDER BY _cn"
-        rows = self._parts.spark.sql(f"SELECT * FROM ({sql}) {changed}").toArrow().to_pylist()
-        for _, group in groupby(rows, key=lambda r: r["_cn"]):
-            yield Bag(
-                (self._checked(row[side]), sign)
-                for row in group
-                for side, sign in (("_row", 1), ("_before", -1))
-                if row[side] is not None
-            )
-
-    def _checked(self, struct: dict[str, Any]) -> Row:
-        return _checked(tuple(struct.values()), self._plan)
 
 
 def _bag(rows: Iterable[Row]) -> Bag[Row]:

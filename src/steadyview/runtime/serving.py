@@ -87,14 +87,13 @@ def row_of(catalog: Catalog, plan: Planned) -> ViewRow:
 def history(parts: Parts, plan: Planned, limit: int) -> list[Commit]:
     """The newest commits that changed the view, newest first."""
     row = row_of(parts.catalog, plan)
-    if plan.definition is None:
+    if plan.node is None:
         raise ConfigError(
             f'view "{plan.name}" is recomputed: its single changes are not known',
             hint="steadyview check says why it is not maintained incrementally",
         )
     store = ViewStore(parts.root, row, plan.shape)
-    bases = parts.catalog.views.bases(plan.name)
-    found = changes(lambda: parts.spark, store, row, bases, limit)
+    found = changes(store, row, limit)
     places = {c.cn: parts.catalog.commits.transaction_of(c.cn) for c in found}
     ids = _transaction_ids(parts.log, places.values())
     return [

@@ -479,9 +479,7 @@ class Warehouse:
         rows = {name: self._catalog.views.get(name) for name in shadow.views()}
         plans = self._readable()
         return [
-            shadow.deviation(
-                self._parts.spark, ViewStore(self.project.warehouse, row, plans[name].shape), row
-            )
+            shadow.deviation(ViewStore(self.project.warehouse, row, plans[name].shape), row)
             for name, row in rows.items()
         ]
 

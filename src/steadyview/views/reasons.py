@@ -119,8 +119,8 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "ALGORITHM_AGGREGATES",
-        "the algorithm deletes rows by key, so it cannot keep an aggregate",
-        "force an algorithm without keys, such as 'sweep'",
+        "the algorithms of the papers keep select-project-join views, not aggregates",
+        "put the joined rows into a view of their own with the algorithm, and aggregate that view",
     ),
     Reason(
         "UNSUPPORTED_SYNTAX",

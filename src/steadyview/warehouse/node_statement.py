@@ -1,0 +1,258 @@
+"""A node's statement over its inputs' versions, and what comes out of it for the node's tables.
+
+Few rows go through Arrow on the driver, many stay in Spark and pass as files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from steadyview.changes import arrow_type
+from steadyview.delta.files import FileEntry, check_whole
+from steadyview.delta.parquet import CHECKED, reading
+from steadyview.engine.bags import copies
+from steadyview.engine.frames import Frames
+from steadyview.engine.local_rows import LOCAL_ROWS
+from steadyview.engine.window_input import ARROW_LIMIT, WindowInput
+from steadyview.plans.dialect import Spark
+from steadyview.plans.fold import BELOW, SAME, Fold
+from steadyview.plans.lineage import holds_all
+from steadyview.plans.operator import Rendering
+from steadyview.plans.plan import PlanNode
+from steadyview.warehouse.impossible import below_zero
+from steadyview.warehouse.view_store import CN, COUNT, Change, ViewStore, ddl, quoted
+
+_SCANNED = 2_000_000
+"""A state of up to so many rows is searched by the driver for the keys that matter."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A change; `below`: a key that would have fewer than no rows, for people."""
+
+    change: Change
+    below: str | None = None
+
+
+class NodeStatement:
+    """One node in one batch. `inputs[n]` is what scan n reads."""
+
+    def __init__(
+        self,
+        frames: Frames,
+        folder: Path,
+        node: PlanNode,
+        inputs: Mapping[int, WindowInput],
+        store: ViewStore,
+    ) -> None:
+        self._frames = frames
+        self._folder = folder
+        self._node = node
+        self._inputs = inputs
+        self._store = store
+
+    # --- a first state -----------------------------------------------------------------------
+
+    def first_rows(self, cn: int) -> str:
+        """The visible rows at cn, as a query; the state, if there is one, is stored."""
+        rendering = Rendering(Spark(), self._versions(cn, cn))
+        sql = self._node.node.statement(rendering, beginning=True)
+        shape = self._store.shape
+        fold = self._node.fold
+        refusal = below_zero(self._store.name, shape, cn)
+        if fold is None:
+            named = _named(shape.visible, "")
+            return f"SELECT {named} FROM ({sql}) {copies(COUNT, refusal)}"
+        wide = self._written("first", sql)
+        states = self._frames.spark.sql(f"SELECT {', '.join(fold.state_names)} FROM {wide}")
+        self._store.write_state(states, cn)
+        there = f"(SELECT * FROM {wide} WHERE _new_times > 0)"
+        return f"SELECT {_named(shape.visible, '_new_')} FROM {there} {_times()}"
+
+    # --- a change ----------------------------------------------------------------------------
+
+    def change(self, after: int, upto: int) -> Computed:
+        """What the node's tables take for (after, upto]."""
+        sql = self._sql(after, upto)
+        if not self._small:
+            return self._by_spark(sql, upto)
+        found = self._frames.spark.sql(sql).toArrow()
+        fold = self._node.fold
+        if fold is None:
+            return Computed(Change(found.select([n for n, _ in self._store.shape.delta])))
+        rows, steps = _rows(found, fold), _steps(found, fold)
+        return Computed(Change(rows, steps), _below(found, fold))
+
+    def uncompensated(self, after: int, upto: int) -> pa.Table:
+        """What the same answers give if nothing compensates them: rows, or the state's steps."""
+        found = self._frames.spark.sql(self._sql(after, upto, compensated=False)).toArrow()
+        return found if self._node.fold is None else _steps(found, self._node.fold)
+
+    def _sql(self, after: int, upto: int, *, compensated: bool = True) -> str:
+        rendering = Rendering(Spark(), self._versions(after, upto, compensated=compensated))
+        state = None if self._node.fold is None else self._state(self._node.fold, after, upto)
+        return self._node.node.statement(rendering, state)
+
+    def _versions(self, after: int, upto: int, *, compensated: bool = True) -> dict[int, str]:
+        return {
+            scan.number: self._inputs[scan.number].versions(
+                scan.used or (0,), after, upto, compensated=compensated
+            )
+            for scan in self._node.scans
+        }
+
+    @cached_property
+    def _small(self) -> bool:
+        return all(i.log.count + i.answered_rows() <= ARROW_LIMIT for i in self._inputs.values())
+
+    def _by_spark(self, sql: str, upto: int) -> Computed:
+        wide = self._written("wide", sql)
+        store, spark = self._store, self._frames.spark
+        fold = self._node.fold
+        listed = ", ".join(n for n, _ in store.shape.delta)
+        rows, steps = f"SELECT {listed} FROM {wide}", None
+        if fold is not None:
+            low = spark.sql(f"SELECT * FROM {wide} WHERE {BELOW} LIMIT 1").toArrow()
+            if below := _below(low, fold):
+                return Computed(Change(pa.table({})), below)
+            rows = _exploded(wide, fold)
+            state = ", ".join([*fold.state_names, CN])
+            since = store.steps.app_version("steps")
+            steps = store.steps.unused_folder("steps", upto)
+            sql = f"SELECT {state} FROM {wide} WHERE {CN} > {since}"
+            spark.sql(sql).write.mode("overwrite").parquet(str(steps))
+        since = store.delta.app_version("delta")
+        delta = store.delta.unused_folder("delta", upto)
+        sql = f"SELECT * FROM ({rows}) WHERE {CN} > {since}"
+        spark.sql(sql).write.mode("overwrite").parquet(str(delta))
+        return Computed(Change(delta, steps))
+
+    def _written(self, label: str, sql: str) -> str:
+        """A view of the result, computed once."""
+        frame = self._frames.spark.sql(sql)
+        path = self._folder / f"{label}-{id(self):x}.parquet"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        frame.write.mode("overwrite").parquet(str(path))
+        read = self._frames.spark.read.schema(frame.schema).parquet(str(path))
+        return self._frames.frame(label, read)
+
+    # --- the state at the window's start -----------------------------------------------------
+
+    def _state(self, fold: Fold, after: int, upto: int) -> str:
+        """A view of the state's rows at `after` of all keys that the window can touch."""
+        files = self._store.state_files(after)
+        check_whole(files)
+        columns = self._store.shape.state
+        at = self._store.state_cn()
+        if sum(f.rows for f in files) > _SCANNED or not self._small:
+            rows = self._frames.parquet(
+                "state", [f.path for f in files], ddl([*columns, (CN, "BIGINT")])
+            )
+            listed = ", ".join(n for n, _ in columns)
+            wanted = f"{CN} IS NULL OR ({CN} > {at} AND {CN} <= {after})"
+            return self._frames.query("state", f"SELECT {listed} FROM {rows} WHERE {wanted}")
+        found = self._found(files, self._touching(fold, after, upto), at, after)
+        if found.num_rows <= LOCAL_ROWS:
+            return self._frames.rows("state", found, columns)
+        path = self._folder / f"state-{id(found):x}.parquet"
+        pq.write_table(found, path, compression="none", store_decimal_as_integer=True)
+        return self._frames.parquet("state", [str(path)], ddl(columns))
+
+    def _found(
+        self, files: list[FileEntry], keys: pc.Expression | None, at: int, after: int
+    ) -> pa.Table:
+        schema = pa.schema([(n, arrow_type(t)) for n, t in self._store.shape.state])
+        schema = schema.append(pa.field(CN, pa.int64()))
+        cn = pc.field(CN)
+        wanted = cn.is_null() | ((cn > at) & (cn <= after))
+        if keys is not None:
+            wanted = wanted & keys
+        paths = [f.path for f in files]
+        if not paths:
+            return schema.empty_table()
+        with reading(self._store.folder, paths):
+            return ds.dataset(paths, schema=schema, format=CHECKED).to_table(filter=wanted)
+
+    def _touching(self, fold: Fold, after: int, upto: int) -> pc.Expression | None:
+        """A filter that keeps every key that a row of the window's versions can have."""
+        found: pc.Expression | None = None
+        scans = {scan.number: scan for scan in self._node.scans}
+        for key in fold.keys:
+            places = holds_all(self._node.node.block, key.sql)
+            if places is None:
+                continue
+            values = [
+                self._inputs[p.scan]
+                .table(scans[p.scan].used or (0,), after, upto)
+                .column(f"c{p.column}")
+                .cast(arrow_type(key.type))
+                for p in places
+            ]
+            chunks = [chunk for column in values for chunk in column.chunks]
+            distinct = pc.unique(pa.chunked_array(chunks, arrow_type(key.type)))
+            # a padded row has NULL where its scan has none
+            one = pc.field(key.name).isin(distinct.drop_null()) | pc.field(key.name).is_null()
+            found = one if found is None else found & one
+        return found
+
+
+def _named(visible: tuple[tuple[str, str], ...], prefix: str) -> str:
+    return ", ".join(f"{prefix}c{i} AS {quoted(n)}" for i, (n, _) in enumerate(visible))
+
+
+def _times() -> str:
+    return "LATERAL VIEW EXPLODE(SEQUENCE(1L, CAST(_new_times AS BIGINT))) AS _copy"
+
+
+def _steps(found: pa.Table, fold: Fold) -> pa.Table:
+    """The state's change, without steps that change nothing."""
+    table = found.select([*fold.state_names, CN])
+    zero = None
+    for s in fold.all_sums:
+        same = pc.equal(table[s.name], pa.scalar(0).cast(table[s.name].type))
+        zero = same if zero is None else pc.and_(zero, same)
+    assert zero is not None
+    return table.filter(pc.invert(zero))
+
+
+def _rows(found: pa.Table, fold: Fold) -> pa.Table:
+    """The change of what is shown: old rows out, new rows in."""
+    changed = found.filter(pc.invert(found[SAME]))
+    parts = []
+    for moment, sign in (("old", -1), ("new", 1)):
+        count = pc.multiply(changed[f"_{moment}_times"].cast(pa.int64()), sign)
+        columns = {name: changed[f"_{moment}_{name}"] for name, _ in fold.outputs}
+        part = pa.table({**columns, COUNT: count, CN: changed[CN]})
+        parts.append(part.filter(pc.not_equal(count, 0)))
+    return pa.concat_tables(parts)
+
+
+def _exploded(wide: str, fold: Fold) -> str:
+    """The same, by Spark."""
+    structs = ", ".join(
+        "NAMED_STRUCT("
+        + "".join(f"'{name}', _{moment}_{name}, " for name, _ in fold.outputs)
+        + f"'{COUNT}', CAST({sign}_{moment}_times AS BIGINT))"
+        for moment, sign in (("old", "-"), ("new", ""))
+    )
+    names = ", ".join([*(name for name, _ in fold.outputs), COUNT])
+    return (
+        f"SELECT {names}, {CN} FROM {wide} LATERAL VIEW INLINE(ARRAY({structs})) _x AS {names} "
+        f"WHERE NOT {SAME} AND {COUNT} <> 0"
+    )
+
+
+def _below(found: pa.Table, fold: Fold) -> str | None:
+    low = found.filter(found[BELOW])
+    if not low.num_rows:
+        return None
+    first = low.slice(0, 1).to_pylist()[0]
+    return f"group {[first[k] for k in fold.key_names]} at cn {first[CN]}"
