@@ -93,10 +93,10 @@ def test_a_fault_of_ours_in_one_view_leaves_it_where_it_is_and_is_tried_again(
 ) -> None:
     finish = Batch._finish
 
-    def faulty(batch: Batch, share: Any, upto: int) -> Any:
+    def faulty(batch: Batch, share: Any) -> Any:
         if share.work.plan.name == "kinds":
             raise ZeroDivisionError("by a fault of ours")
-        return finish(batch, share, upto)
+        return finish(batch, share)
 
     monkeypatch.setattr(Batch, "_finish", faulty)
     database.writer().execute("INSERT INTO t VALUES (1, 7)")

@@ -45,7 +45,8 @@ class Frames:
 
     def rows(self, label: str, table: pa.Table, columns: Sequence[tuple[str, str]]) -> str:
         """A temporary view of rows at hand, with these columns and types; its name."""
-        listed = table.select([name for name, _ in columns])
+        # in one piece: Spark stops reading at a piece without rows, and says nothing
+        listed = table.select([name for name, _ in columns]).combine_chunks()
         if not listed.num_rows:
             return self.query(label, _nothing(", ".join(f"{n} {t}" for n, t in columns)))
         found = self.spark.createDataFrame(listed, schema=struct(columns))
