@@ -14,7 +14,7 @@ from steadyview.plans.links import links
 from steadyview.plans.moves import BEGINNING
 from steadyview.plans.operator import Rendering
 from steadyview.plans.versions import Logged, Reply, versions
-from tests.plans.histories import History, Row, history
+from tests.plans.histories import WIDTH, History, Row, history
 from tests.plans.nodes import FOLDS, PlannedNode, graph
 from tests.plans.sources import COLUMNS, Sources, Values, has, table
 from tests.plans.sqlite_engine import Engine, SqliteDialect
@@ -25,7 +25,8 @@ Change = dict[int, Counter[Row]]
 class Kept:
     """What is kept of a node: its state, its rows' changes by cn (cn of the first state included)."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = WIDTH) -> None:
+        self.width = width
         self.state: dict[Row, list[int]] = {}
         self.changes: Change = defaultdict(Counter)
 
@@ -47,7 +48,7 @@ class Graph:
         self._nodes = nodes
         self._past = past
         self._engine = Engine()
-        self.kept = {n.number: Kept() for n in nodes}
+        self.kept = {n.number: Kept(len(n.node.shown)) for n in nodes}
 
     def run(self, cuts: Sequence[int]) -> None:
         """First states at cuts[0], then a batch up to each further cut."""
@@ -64,8 +65,9 @@ class Graph:
             else:
                 self._ask(node, inputs, upto)
             for relation in set(node.reads.values()):
+                columns = inputs.columns(relation)
                 made = versions(
-                    COLUMNS, inputs.log(relation), inputs.replies.get(relation, []), after, upto
+                    columns, inputs.log(relation), inputs.replies.get(relation, []), after, upto
                 )
                 self._engine.put_table(f"v{relation}", made)
             self._keep(node, after, beginning=beginning)
@@ -139,14 +141,22 @@ class _Inputs(Sources):
         self._kept = kept
         self._upto = upto
 
+    def columns(self, relation: int) -> tuple[str, ...]:
+        if relation not in self._kept:
+            return COLUMNS
+        return tuple(f"c{i}" for i in range(self._kept[relation].width))
+
     def log(self, relation: int) -> Logged:
         if relation not in self._kept:
             return super().log(relation)
         rows = [
             (r, n, cn) for cn, c in self._kept[relation].changes.items() for r, n in c.items() if n
         ]
+        width = self._kept[relation].width
         return Logged(
-            table([r for r, _, _ in rows], [n for _, n, _ in rows], [cn for _, _, cn in rows])
+            table(
+                [r for r, _, _ in rows], [n for _, n, _ in rows], [cn for _, _, cn in rows], width
+            )
         )
 
     def logged(self, relation: int, upto: int) -> list[Row]:
@@ -168,7 +178,7 @@ class _Inputs(Sources):
         cns = self.log(relation).rows.column("_cn").to_numpy()
         name = None if column is None else f"c{column}"
         values = None if keys is None else pa.array(sorted(keys), pa.int64())
-        reply = Reply(table(wanted), cns <= at, name, values)
+        reply = Reply(table(wanted, width=self._kept[relation].width), cns <= at, name, values)
         self.replies.setdefault(relation, []).append(reply)
         every = [r for c in self._kept[relation].changes.values() for r in c]
         return wanted + [r for r in every if has(r, column, keys)]

@@ -68,9 +68,12 @@ class Values:
 
 
 def table(
-    rows: Sequence[Row], counts: Sequence[int] | None = None, cns: Sequence[int] | None = None
+    rows: Sequence[Row],
+    counts: Sequence[int] | None = None,
+    cns: Sequence[int] | None = None,
+    width: int = WIDTH,
 ) -> pa.Table:
-    columns = {c: pa.array([r[i] for r in rows], pa.int64()) for i, c in enumerate(COLUMNS)}
+    columns = {f"c{i}": pa.array([r[i] for r in rows], pa.int64()) for i in range(width)}
     if counts is not None and cns is not None:
         columns["_count"] = pa.array(counts, pa.int64())
         columns["_cn"] = pa.array(cns, pa.int64())

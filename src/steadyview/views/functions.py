@@ -14,7 +14,10 @@ def _names(text: str) -> frozenset[str]:
 
 
 AGGREGATES = {"count": "COUNT", "sum": "SUM", "avg": "AVG", "mean": "AVG"}
-"""The aggregates that are maintained, by every name Spark has for them."""
+"""The aggregates that are kept as sums, by every name Spark has for them."""
+
+PLANNED = {**AGGREGATES, "min": "MIN", "max": "MAX"}
+"""All aggregates that are maintained."""
 
 SESSION_WORDS = _names("""
     current_catalog current_database current_date current_schema current_time current_timestamp

@@ -1,0 +1,65 @@
+"""From a view's text to its plan before types are known, or to the reason why there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlglot import exp
+
+from steadyview.changes import RelationName, RelationSchema
+from steadyview.plans.draft import PlanDraft
+from steadyview.views.parse import ViewText
+from steadyview.views.queries import Named, Reader, Sight, World
+from steadyview.views.reading import read_query
+from steadyview.views.source_text import SourceText
+
+_RESERVED = re.compile(
+    r"_(count|cn|seq|tx|g\d+|nonnull_\d+|sum_\d+|visible_(sum|avg)_\d+)", re.IGNORECASE
+)
+
+
+def plan_view(
+    view: ViewText,
+    relations: Sequence[RelationSchema],
+    unsupported: Mapping[RelationName, Mapping[str, str]],
+    views: Mapping[str, Sequence[tuple[str, str]]],
+) -> PlanDraft:
+    """The drafts of the view's nodes, its own last; ViewRefused if it cannot be maintained.
+
+    `unsupported` names columns whose values cannot be kept, with their types at the source;
+    `views` has the columns and types of the project's other views.
+    """
+    source = view.source()
+    reader = Reader(source, World(relations, unsupported, views))
+    draft, columns = reader.draft(read_query(source), Sight())
+    check_names(source, columns)
+    return PlanDraft((*reader.drafts.made, draft), tuple(c.name for c in columns))
+
+
+def views_read(view: ViewText, names: Collection[str]) -> list[str]:
+    """Those of the views called `names` that the view's text reads, in the order of the text.
+
+    >>> views_read(ViewText("v", "WITH a AS (SELECT 1) SELECT * FROM a JOIN b JOIN s.c"), "abc")
+    ['b']
+    """
+    known = {name.lower(): name for name in names}
+    tree = read_query(view.source())
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    tables = [t for t in tree.find_all(exp.Table) if not t.args.get("db")]
+    tables.sort(key=lambda t: int(t.this.meta.get("start", 0)))
+    read = [t.name.lower() for t in tables]
+    return list(dict.fromkeys(known[n] for n in read if n in known and n not in ctes))
+
+
+def check_names(source: SourceText, columns: Sequence[Named]) -> None:
+    """DUPLICATE_NAME or RESERVED_NAME at the first column that cannot be called so."""
+    seen: set[str] = set()
+    for column in columns:
+        name = column.name.lower()
+        if name in seen:
+            fact = f'has two columns called "{column.name}"'
+            raise source.refusal("DUPLICATE_NAME", column.at, fact)
+        if _RESERVED.fullmatch(name):
+            raise source.refusal("RESERVED_NAME", column.at, f'has a column called "{name}"')
+        seen.add(name)
