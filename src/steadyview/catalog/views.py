@@ -166,6 +166,12 @@ class Views:
             ((last,),) = connection.execute("SELECT last_cn FROM warehouse").fetchall()
             _publish(connection, update, last)
 
+    def rests_on(self, view_id: int, definition: str) -> None:
+        """What a first state was made of, known once it is."""
+        with self._database.write() as connection:
+            sql = "UPDATE views SET definition = ? WHERE id = ?"
+            connection.execute(sql, (definition, view_id))
+
     def started(self, name: str, start_cn: int) -> None:
         """Set where a view in building starts: known only once its first state was read."""
         self._change(name, "start_cn = ?, oldest_cn = ?", start_cn, start_cn)

@@ -30,7 +30,9 @@ def promised(kind: Kind) -> str:
     return kind.promises.get(LOCAL, "none")
 
 
-def fitted(text: ViewText, definition: Definition, name: str, *, forced: bool = False) -> Kind:
+def fitted(
+    text: ViewText, definition: Definition | None, name: str, *, forced: bool = False
+) -> Kind:
     """The algorithm of that name, fit for the view; ViewRefused with the reason if it is not.
 
     `forced`: asked for from outside, so the level in the view's file does not count.
@@ -39,8 +41,8 @@ def fitted(text: ViewText, definition: Definition, name: str, *, forced: bool = 
         kind = kind_of(name)
     except ConfigError as error:
         raise _refused(text, "UNKNOWN_ALGORITHM", error.message, error.hint) from None
-    if kind.make is not None and definition.grouping is not None:
-        fact = f'"{name}" keeps select-project-join views, and the view aggregates'
+    if definition is None or (kind.make is not None and definition.grouping is not None):
+        fact = f'"{name}" keeps select-project-join views over sources, and this is none'
         raise _refused(text, "ALGORITHM_AGGREGATES", fact)
     sources = {o.relation.name.source for o in definition.occurrences}
     if kind.one_source and len(sources) > 1:

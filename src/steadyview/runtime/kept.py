@@ -1,28 +1,57 @@
-"""How a view is kept, as the catalog remembers it: by which algorithm.
+"""How a node is kept, as the catalog remembers it: by which algorithm, by which plan, over what.
 
 A view that is kept at `complete` has a state at every cn. At any other level its states are those
 that its algorithm installed, and only these can be read: between two of them the view delta does
 not say what happened when. So a view that changes from such an algorithm to another is built anew.
+
+A node goes on from where it is only over the very nodes that it has read so far: one that was built
+anew has no change that leads from its old rows to its new ones.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from steadyview.catalog import ViewRow
 from steadyview.maintenance.algorithms import BATCHED, kind_of
 from steadyview.maintenance.fitting import promised
+from steadyview.plans.plan import PlanNode, from_json, to_json
 from steadyview.runtime.planning import Planned
 
 
-def described(plan: Planned) -> str:
-    """What the catalog keeps of a plan's algorithm; empty for the default."""
-    return json.dumps({"algorithm": plan.algorithm_name}) if plan.forced else ""
+def described(plan: Planned, inputs: Mapping[str, int]) -> str:
+    """What the catalog keeps of a plan; `inputs`: the nodes that it reads, with their ids."""
+    return json.dumps(
+        {
+            "algorithm": plan.algorithm_name,
+            "columns": plan.columns,
+            "plan": None if plan.node is None else to_json(plan.node),
+            "inputs": dict(inputs),
+        }
+    )
+
+
+def _described(row: ViewRow) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(row.definition) if row.definition else {}
+    return found
 
 
 def algorithm_of(row: ViewRow) -> str:
     """The algorithm by which the view was kept last."""
-    return str(json.loads(row.definition)["algorithm"]) if row.definition else BATCHED
+    return str(_described(row).get("algorithm", BATCHED))
+
+
+def inputs_of(row: ViewRow) -> dict[str, int]:
+    """The nodes whose rows it was made of, with their ids."""
+    return dict(_described(row).get("inputs", {}))
+
+
+def plan_of(row: ViewRow) -> PlanNode | None:
+    """The plan by which it is kept; None where it is recomputed, or refused."""
+    found = _described(row).get("plan")
+    return None if found is None else from_json(found)
 
 
 def has_every_state(row: ViewRow) -> bool:
@@ -32,4 +61,5 @@ def has_every_state(row: ViewRow) -> bool:
 
 def goes_on(row: ViewRow, plan: Planned) -> bool:
     """Whether what is kept of the view may be continued in the plan's way."""
-    return described(plan) == row.definition or row.kind == "recomputed" or has_every_state(row)
+    same = plan.algorithm_name == algorithm_of(row)
+    return same or row.kind == "recomputed" or has_every_state(row)

@@ -29,7 +29,7 @@ from steadyview.runtime.batch import Asked, Batch, Done, Work
 from steadyview.runtime.building import Building, clear_builds
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
-from steadyview.runtime.kept import described, goes_on
+from steadyview.runtime.kept import described, goes_on, inputs_of
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE
@@ -109,18 +109,24 @@ class Maintainer:
                 self._views.build_again(plan.name)
             elif row.state == "stopped" and row.mendable:
                 self._views.replace(plan.name)
-            if (row.level, row.definition) != (plan.level, described(plan)):
-                self._views.kept_by(plan.name, plan.level, described(plan))
+            kept = described(plan, inputs_of(row))
+            if (row.level, row.definition) != (plan.level, kept):
+                self._views.kept_by(plan.name, plan.level, kept)
             if self._has_files(plan, row) and plan.forced:
                 adopt(self._parts, plan)
             return
         if row is not None:
             self._views.drop(plan.name)
-        kept = described(plan)
+        kept = described(plan, self._ids(plan))
         sql = plan.text.select if plan.text is not None else ""
         spec = ViewSpec(plan.name, sql, plan.level, plan.kind, kept, plan.fingerprint())
         added = self._views.add(spec, self._parts.catalog.commits.last_cn())
         self._store(plan, added).create()
+
+    def _ids(self, plan: Planned) -> dict[str, int]:
+        """The nodes that the plan reads, as they are now."""
+        found = {name: self._views.find(name) for name in plan.parents}
+        return {name: row.id for name, row in found.items() if row is not None}
 
     def _has_files(self, plan: Planned, row: ViewRow) -> bool:
         """Whether the view has the files that the catalog knows of; it stops if they are gone."""
@@ -160,6 +166,8 @@ class Maintainer:
         oldest = self._parts.catalog.commits.oldest_cn()
         reached = row.cn is None or row.cn >= oldest or row.state == "stopped"
         same = row.fingerprint == plan.fingerprint() and goes_on(row, plan)
+        if row.cn is not None and inputs_of(row) != self._ids(plan):
+            return False
         return reached and row.state != "refused" and same
 
     def _refuse(self, refused: Refused) -> None:
@@ -182,7 +190,19 @@ class Maintainer:
         last = self._parts.catalog.commits.last_cn()
         rows = self._ready(available, building=building)
         served = [row for row in rows if forced or not self._plans[row.name].forced]
-        return any(row.cn is None or row.cn < last for row in served)
+        return any(row.cn is None or row.cn < self._reach(row.name, last) for row in served)
+
+    def _reach(self, name: str, last: int) -> int:
+        """How far a node can come for now: no further than one that stands still and that it reads."""
+        reach = [last]
+        for parent in self._plans[name].parents:
+            row = self._views.find(parent)
+            going = row is not None and row.state == "active" and parent in self._plans
+            if row is None or not going:
+                reach.append(-1 if row is None or row.cn is None else row.cn)
+            else:
+                reach.append(self._reach(parent, last))
+        return min(reach)
 
     def cycle(self, available: frozenset[str], *, building: bool) -> int | None:
         """First states, or one batch over all views, where sources answer; the cn reached."""
@@ -316,6 +336,9 @@ class Maintainer:
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
         if building:
             self._lost_before = len(self._lost)
+            plans = self._with_parents(plans)
+            if not plans:
+                return None
         with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
             self._stop_lost(plans)
             # after the batch's end is fixed: nothing that a loss may have touched is published
@@ -330,8 +353,32 @@ class Maintainer:
             if not plans:
                 return None
             if building:
-                return self._built(plans, rows, moment, started)
+                at = min([moment.upto, *self._standing_parents(plans, rows)])
+                return self._built(plans, rows, moment.at(at, {}), started)
             return self._batch(plans, rows, moment, started)
+
+    def _with_parents(self, plans: Sequence[Planned]) -> list[Planned]:
+        """Those of the plans whose parents have a state, or get one together with them."""
+        rows, found = self._rows(building=True), list(plans)
+        while True:
+            names = {p.name for p in found}
+            kept = [p for p in found if all(self._has_state(x, rows, names) for x in p.parents)]
+            if len(kept) == len(found):
+                return kept
+            found = kept
+
+    def _has_state(self, name: str, rows: Mapping[str, ViewRow], built: set[str]) -> bool:
+        if name in built and name in rows:
+            return True
+        row = self._views.find(name)
+        return name not in rows and row is not None and row.cn is not None
+
+    def _standing_parents(
+        self, plans: Sequence[Planned], rows: Mapping[str, ViewRow]
+    ) -> list[int]:
+        """Where the nodes stand that the plans read, and that are not built with them."""
+        names = {name for p in plans for name in p.parents if name not in rows}
+        return [self._stands(name)[1] for name in names]
 
     def _built(
         self,
@@ -488,6 +535,10 @@ class Maintainer:
         admitted: Mapping[str, Admitted],
     ) -> None:
         ready = [p for d in done if (p := _published(d, rows[d.work.plan.name]))]
+        for d in done:
+            plan, row = d.work.plan, rows[d.work.plan.name]
+            if row.cn is None and not d.failed and plan.parents:
+                self._views.rests_on(row.id, described(plan, self._ids(plan)))
         for view in ready:
             if rows[view.view].cn is None and not rows[view.view].replacement:
                 self._views.started(view.view, view.cn)
@@ -495,6 +546,7 @@ class Maintainer:
         for view in ready:
             if rows[view.view].replacement:
                 self._views.swap(rows[view.view].id, view)
+                self._renew_readers(view.view)
         self.changes.update({d.work.plan.name: d.changes for d in done})
         crash_point("published")
         for d in done:
@@ -510,6 +562,13 @@ class Maintainer:
         for source, seen in admitted.items():
             self._parts.catalog.sources.settle(source, settled_upto(seen))
         crash_point("settled")
+
+    def _renew_readers(self, name: str) -> None:
+        """Build the nodes anew that read one which was: no change leads to its new rows."""
+        for plan in self._plans.values():
+            row = self._views.find(plan.name)
+            if name in plan.parents and row is not None and row.cn is not None:
+                self._views.replace(plan.name)
 
     def apply(self, *, everything: bool = False) -> int:
         """Roll the bases whose residual has outgrown them (or all); how many were rolled."""
@@ -619,8 +678,12 @@ class Maintainer:
         return [
             row
             for row in self._views.all()
-            if row.state in ("building", "active") and row.name in self._plans
+            if row.state in ("building", "active") and row.name in self._plans and self._rests(row)
         ]
+
+    def _rests(self, row: ViewRow) -> bool:
+        """Whether the nodes that it was made of are still those that it reads."""
+        return row.cn is None or inputs_of(row) == self._ids(self._plans[row.name])
 
     def _stands(self, name: str) -> tuple[ViewStore, int]:
         """Where a node lives that others read, and the cn that it is published at."""

@@ -17,7 +17,6 @@ from steadyview.plans.draft import Draft, DraftInput, RelationInput
 from steadyview.plans.operator import walk
 from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode
 from steadyview.plans.scan import Scan
-from steadyview.runtime.drafting import drafted
 from steadyview.runtime.project import ViewFile
 from steadyview.runtime.spark_types import Columns, SparkTypes
 from steadyview.views.analyze import analyze
@@ -25,6 +24,7 @@ from steadyview.views.definition import Definition
 from steadyview.views.join_tree import JoinTree, join_tree
 from steadyview.views.misreadings import texts_like_columns
 from steadyview.views.parse import ViewText, parse_view, view_name
+from steadyview.views.plan import plan_view, views_read
 from steadyview.views.reasons import BY_CODE, NOT_CURED
 from steadyview.views.rewrite import tables_of
 
@@ -192,26 +192,48 @@ class _Planning:
         self._unsupported = unsupported
         self._names = [view_name(f.name, f.text) for f in files]
         self._plans: dict[str, Planned] = {}
+        self._found: list[Planned | Refused] = []
+        self._seen: set[str] = set()
 
     def all(self) -> list[Planned | Refused]:
-        plans: list[Planned | Refused] = []
+        """The plans of all files."""
+        files = dict(zip(map(str.lower, reversed(self._names)), reversed(self._files), strict=True))
         for file, name in zip(self._files, self._names, strict=True):
-            try:
-                plans += self._view(file, name)
-            except ViewRefused as refusal:
-                plans.append(Refused(name, file.path, refusal))
-        return _unique(plans)
+            if files[name.lower()] is file:
+                self._plan(file, name, files, ())
+            else:
+                self._found.append(Refused(name, file.path, _twice(name, files[name.lower()].path)))
+        return self._found
 
-    def _view(self, file: ViewFile, name: str) -> list[Planned]:
+    def _plan(
+        self, file: ViewFile, name: str, files: Mapping[str, ViewFile], behind: tuple[str, ...]
+    ) -> None:
+        """Plan a view behind those that it reads; `behind` are views that wait for it."""
+        if name in self._seen:
+            return
+        try:
+            if file.unreadable is not None:
+                message = f'the file of view "{file.name}" cannot be read'
+                hint = "save it in UTF-8, readable for the user that runs steadyview"
+                raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint=hint)
+            text = parse_view(file.name, file.text)
+            for other in views_read(text, self._names):
+                if other in (*behind, name):
+                    raise _cycle([*behind, name], other)
+                self._plan(files[other.lower()], other, files, (*behind, name))
+            if name in self._seen:
+                return
+            self._seen.add(name)
+            self._found += self._view(text, file.path, name)
+        except ViewRefused as refusal:
+            self._seen.add(name)
+            self._found.append(Refused(name, file.path, refusal))
+
+    def _view(self, text: ViewText, path: Path, name: str) -> list[Planned]:
         """The view, behind the hidden nodes that are new with it."""
-        if file.unreadable is not None:
-            message = f'the file of view "{file.name}" cannot be read'
-            hint = "save it in UTF-8, readable for the user that runs steadyview"
-            raise ViewRefused("SYNTAX_ERROR", message, detail=file.unreadable, hint=hint)
-        text = parse_view(file.name, file.text)
         relations, others = list(self._relations.values()), {*self._names} - {name}
         try:
-            return self._kept(text, file.path, others)
+            return self._kept(text, path)
         except ViewRefused as refusal:
             if refusal.code in NOT_CURED or (
                 text.fallback != "recompute" and not _by_spark(refusal)
@@ -221,23 +243,26 @@ class _Planning:
             if text.fallback != "recompute":
                 raise _in_own_words(self._types, text, used, refusal) from None
             columns = _recomputed_types(self._types, text, used, refusal)
-            return [Planned(text.name, columns, used, None, text, file.path, refusal=refusal)]
+            found = Planned(text.name, columns, used, None, text, path, refusal=refusal)
+            self._plans[text.name] = found
+            return [found]
 
-    def _kept(self, text: ViewText, path: Path, others: set[str]) -> list[Planned]:
+    def _kept(self, text: ViewText, path: Path) -> list[Planned]:
+        self._check_parents(text)
         relations = list(self._relations.values())
-        definition = analyze(text, relations, self._unsupported, others)
-        draft = drafted(definition)
-        nodes, hidden = [], []
-        for place, one in enumerate(draft.drafts):
-            last = place == len(draft.drafts) - 1
+        views = {p.name: p.columns for p in self._plans.values() if not p.hidden and p.node}
+        draft = plan_view(text, relations, self._unsupported, views)
+        nodes: list[PlanNode] = []
+        hidden: list[Planned] = []
+        for one in draft.drafts:
             origins, types = self._inputs(one, nodes)
-            node = self._types.node(text.name, one, origins, types)
-            nodes.append(node)
-            if not last:
-                hidden.append(self._hidden(node))
-        algorithm = text.algorithm and fitted(text, definition, text.algorithm)
+            nodes.append(self._types.node(text.name, one, origins, types))
+            hidden.append(self._hidden(nodes[-1]))
+        node = nodes[-1]
         names = zip(draft.names, node.columns, strict=True)
         columns = tuple((name, type_) for name, (_, type_) in names)
+        definition = self._definition(text)
+        algorithm = text.algorithm and fitted(text, definition, text.algorithm)
         view = Planned(
             text.name,
             columns,
@@ -246,12 +271,28 @@ class _Planning:
             text,
             path,
             definition,
-            join_tree(definition),
+            None if definition is None else join_tree(definition),
             algorithm=algorithm or None,
         )
-        new = [h for h in hidden if h.name not in self._plans]
+        new = [h for h in hidden[:-1] if h.name not in self._plans]
         self._plans.update({p.name: p for p in [*new, view]})
-        return [*new, view]
+        return [*dict.fromkeys(new), view]
+
+    def _definition(self, text: ViewText) -> Definition | None:
+        """The view for the algorithms of the papers, if it is one for them."""
+        try:
+            return analyze(text, list(self._relations.values()), self._unsupported)
+        except ViewRefused:
+            return None
+
+    def _check_parents(self, text: ViewText) -> None:
+        """Refuse a view that reads one that is refused, or recomputed."""
+        for name in views_read(text, self._names):
+            parent = self._plans.get(name)
+            if parent is None or parent.node is None:
+                word = "refused" if parent is None else "recomputed, and so has no changes"
+                fact = f'view "{text.name}" reads view "{name}", which is {word}'
+                raise ViewRefused("PARENT", fact, hint=BY_CODE["PARENT"].hint)
 
     def _hidden(self, node: PlanNode) -> Planned:
         name = f"~{node.digest[:12]}"
@@ -316,20 +357,17 @@ def _in_own_words(
     return refusal
 
 
-def _unique(plans: list[Planned | Refused]) -> list[Planned | Refused]:
+def _twice(name: str, first: Path) -> ViewRefused:
     """A name may be taken once: the first file keeps it."""
-    seen: dict[str, Path] = {}
-    result: list[Planned | Refused] = []
-    for plan in plans:
-        if plan.name.lower() in seen:
-            refusal = ViewRefused(
-                "DUPLICATE_NAME",
-                f'view "{plan.name}" is defined twice',
-                detail=f'in "{seen[plan.name.lower()].name}", which counts, and in this file',
-                hint="give one of the two another name, or delete its file",
-            )
-            result.append(Refused(plan.name, plan.path, refusal))
-            continue
-        seen[plan.name.lower()] = plan.path
-        result.append(plan)
-    return result
+    return ViewRefused(
+        "DUPLICATE_NAME",
+        f'view "{name}" is defined twice',
+        detail=f'in "{first.name}", which counts, and in this file',
+        hint="give one of the two another name, or delete its file",
+    )
+
+
+def _cycle(behind: Sequence[str], again: str) -> ViewRefused:
+    path = " -> ".join([*behind[list(behind).index(again) :], again])
+    fact = f'view "{behind[-1]}" reads itself: {path}'
+    return ViewRefused("CYCLE", fact, hint=BY_CODE["CYCLE"].hint)

@@ -118,6 +118,16 @@ REASONS: tuple[Reason, ...] = (
         " PostgreSQL), or force an algorithm without keys, such as 'sweep'",
     ),
     Reason(
+        "CYCLE",
+        "the view reads itself, over other views",
+        "let one of the views on the path read tables of sources instead",
+    ),
+    Reason(
+        "PARENT",
+        "the view reads another view that is not kept incrementally",
+        "correct that view first, or read the tables that it reads",
+    ),
+    Reason(
         "ALGORITHM_AGGREGATES",
         "the algorithms of the papers keep select-project-join views, not aggregates",
         "put the joined rows into a view of their own with the algorithm, and aggregate that view",
