@@ -10,6 +10,7 @@ from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.plans.aggregates import ArgumentTypes, Grouped, GroupedTypes
 from steadyview.plans.draft import Draft, DraftInput, PlanDraft, RelationInput, ViewInput
+from steadyview.plans.gathering import gathering, inner_fold, values_of
 from steadyview.plans.node import Node
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import plan_view
@@ -17,7 +18,7 @@ from tests.plans.batches import Graph
 from tests.plans.histories import History, Row, history
 from tests.plans.nodes import PlannedNode
 from tests.plans.sources import COLUMNS
-from tests.plans.sqlite_engine import Engine
+from tests.plans.sqlite_engine import Engine, SqliteDialect
 from tests.plans.texts import Decisions, Text, Writer
 
 RELATIONS = [
@@ -80,30 +81,41 @@ def refused(tried: Case) -> bool:
 
 def planned(plan: PlanDraft, relations: int) -> list[PlannedNode]:
     """The drafts as nodes over whole numbers, numbered behind the relations."""
-    return [
-        PlannedNode(relations + i, _node(draft), "", _reads(draft, relations))
-        for i, draft in enumerate(plan.drafts)
-    ]
+    made: list[PlannedNode] = []
+    numbers: list[int] = []
+    for draft in plan.drafts:
+        reads = _reads(draft, numbers)
+        grouped = draft.grouped
+        if grouped is not None and grouped.extremes:
+            types = _types(grouped)
+            values = tuple("BIGINT" for _ in values_of(grouped))
+            fold = inner_fold(grouped, types, values, SqliteDialect())
+            inner = relations + len(made)
+            made.append(PlannedNode(inner, Node(draft.block, fold), "", reads))
+            block = gathering(grouped, fold, types)
+            made.append(PlannedNode(relations + len(made), Node(block), "", {0: inner}))
+        else:
+            fold = None if grouped is None else grouped.fold(_types(grouped))
+            node = Node(draft.block, fold)
+            made.append(PlannedNode(relations + len(made), node, "", reads))
+        numbers.append(made[-1].number)
+    return made
 
 
-def _reads(draft: Draft, relations: int) -> dict[int, int]:
+def _reads(draft: Draft, numbers: list[int]) -> dict[int, int]:
     found = {}
     for scan, read in enumerate(draft.inputs):
         assert not isinstance(read, ViewInput)
         if isinstance(read, RelationInput):
             found[scan] = int(read.relation.source[1:])
         if isinstance(read, DraftInput):
-            found[scan] = relations + read.place
+            found[scan] = numbers[read.place]
     return found
 
 
-def _node(draft: Draft) -> Node:
-    return Node(draft.block, _fold(draft.grouped) if draft.grouped else None)
-
-
-def _fold(grouped: Grouped):  # type: ignore[no-untyped-def]
+def _types(grouped: Grouped) -> GroupedTypes:
     arguments = tuple(ArgumentTypes("BIGINT", "BIGINT", "BIGINT") for _ in grouped.arguments)
-    return grouped.fold(GroupedTypes(tuple("BIGINT" for _ in grouped.keys), arguments))
+    return GroupedTypes(tuple("BIGINT" for _ in grouped.keys), arguments)
 
 
 def recomputed(sql: str, past: History, cn: int) -> Counter[Row]:

@@ -30,6 +30,21 @@ class SqliteDialect:
     def times(self, value: str, type_: str) -> str:
         return f"{value} * _d"
 
+    def cut(self, rows: str, keys: Sequence[str], kept: Sequence[str]) -> str:
+        listed = "".join(f"{k}, " for k in keys)
+        ends = f"SELECT {listed}_from AS _t FROM {rows} UNION SELECT {listed}_to FROM {rows}"
+        window = f"PARTITION BY {', '.join(keys)} " if keys else ""
+        cuts = f"SELECT *, LEAD(_t) OVER ({window}ORDER BY _t) AS _next FROM ({ends})"
+        same = " AND ".join(f"v.{k} IS c.{k}" for k in keys) or "TRUE"
+        own = "".join(f"v.{c}, " for c in kept)
+        return (
+            f"SELECT {own}c._t AS _from, c._next AS _to FROM {rows} v JOIN ({cuts}) c "
+            f"ON {same} AND v._from <= c._t AND c._t < v._to"
+        )
+
+    def number(self, columns: Sequence[str]) -> str:
+        return " + ".join([f"COALESCE({c}, 5) * {7**i}" for i, c in enumerate(columns)] or ["0"])
+
 
 def _known(values: Sequence[Any]) -> list[Any]:
     return [v for v in values if v is not None]

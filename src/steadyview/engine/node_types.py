@@ -15,9 +15,10 @@ from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.plans.aggregates import ArgumentTypes, Grouped, GroupedTypes, exact
 from steadyview.plans.dialect import Spark
 from steadyview.plans.draft import Draft
+from steadyview.plans.gathering import gathering, inner_fold, values_of
 from steadyview.plans.node import Node
 from steadyview.plans.operator import Operator, Rendering
-from steadyview.plans.plan import Origin, PlanNode
+from steadyview.plans.plan import FromNode, Origin, PlanNode, hidden_name
 from steadyview.views.reasons import BY_CODE
 
 InputTypes = Mapping[int, str]
@@ -30,14 +31,26 @@ def typed(
     draft: Draft,
     origins: Sequence[Origin],
     types: Sequence[InputTypes],
-) -> PlanNode:
-    """The draft with its types; ViewRefused with TYPE_ERROR, FLOAT_SUM or UNSUPPORTED_TYPE."""
+) -> list[PlanNode]:
+    """The draft with its types; ViewRefused with TYPE_ERROR, FLOAT_SUM or UNSUPPORTED_TYPE.
+
+    One node, or two where extremes are gathered: the second reads the first, under its digest.
+    """
     asking = _Asking(spark, view, {n: _empty(t) for n, t in enumerate(types)})
     node = Node(draft.block)
-    if draft.grouped is not None:
-        node = Node(draft.block, draft.grouped.fold(asking.grouped(draft.block, draft.grouped)))
-    columns = asking.shown(node)
-    return PlanNode(node, tuple(origins), tuple(columns.items()), draft.says)
+    if draft.grouped is None:
+        return [asking.made(node, origins, draft.says)]
+    grouped = asking.grouped(draft.block, draft.grouped)
+    if not draft.grouped.extremes:
+        node = Node(draft.block, draft.grouped.fold(grouped))
+        return [asking.made(node, origins, draft.says)]
+    values = tuple(asking.types_of(draft.block, values_of(draft.grouped)))
+    fold = inner_fold(draft.grouped, grouped, values, Spark())
+    inner = asking.made(Node(draft.block, fold), origins, f"values of {draft.says}")
+    read = dict(enumerate(type_ for _, type_ in inner.columns))
+    above = _Asking(spark, view, {0: _empty(read)})
+    origin = FromNode(hidden_name(inner), inner.digest, tuple(read.items()))
+    return [inner, above.made(Node(gathering(draft.grouped, fold, grouped)), [origin], draft.says)]
 
 
 class _Asking:
@@ -47,6 +60,10 @@ class _Asking:
         self._spark = spark
         self._view = view
         self._inputs = inputs
+
+    def made(self, node: Node, origins: Sequence[Origin], says: str) -> PlanNode:
+        """The node with the types of what it shows."""
+        return PlanNode(node, tuple(origins), tuple(self.shown(node).items()), says)
 
     def shown(self, node: Node) -> dict[str, str]:
         """The columns that the node shows."""
@@ -60,17 +77,17 @@ class _Asking:
 
     def grouped(self, block: Operator, grouped: Grouped) -> GroupedTypes:
         """Of keys and of summed arguments."""
-        keys = self._of(block, [sql for _, sql in grouped.keys])
-        self._check_stored({f"group key {k}": t for (k, _), t in zip(grouped.keys, keys)})
-        arguments = self._of(block, list(grouped.arguments))
+        keys = self.types_of(block, [sql for _, sql in grouped.keys])
+        self._check_stored({f"group key {k}": t for (k, _), t in zip(grouped.keys, keys, strict=True)})
+        arguments = self.types_of(block, list(grouped.arguments))
         for type_ in arguments:
             self._check_summed(type_)
-        sums = self._of(block, [f"SUM({x})" for x in grouped.arguments])
-        averages = self._of(block, [f"AVG({x})" for x in grouped.arguments])
+        sums = self.types_of(block, [f"SUM({x})" for x in grouped.arguments])
+        averages = self.types_of(block, [f"AVG({x})" for x in grouped.arguments])
         types = zip(arguments, sums, averages, strict=True)
         return GroupedTypes(tuple(keys), tuple(ArgumentTypes(*t) for t in types))
 
-    def _of(self, block: Operator, expressions: Sequence[str]) -> list[str]:
+    def types_of(self, block: Operator, expressions: Sequence[str]) -> list[str]:
         """Of expressions over the block's columns."""
         if not expressions:
             return []

@@ -1,8 +1,9 @@
-"""COUNT, SUM, AVG and tallies: which sums keep them, and how they are shown of the sums.
+"""Aggregates: which sums keep them, and how they are shown of the sums.
 
     COUNT(*)   rows                        COUNT(x)   rows in which x is not NULL
     SUM(x)     sum of x, NULL of nothing   AVG(x)     sum / count, NULL of nothing
     tally(x)   sum of a whole number that is never NULL
+    MIN, MAX   no sums keep them: the values are keys of the fold, and are gathered (`gather.py`)
 
 `Grouped` is what a query asks for, before Spark has said which types its expressions have; `fold`
 makes of it what is kept. A sum is kept in a type that holds it exactly, wider than the one that
@@ -47,6 +48,11 @@ class Grouped:
     having: str | None = None
 
     @property
+    def extremes(self) -> tuple[Aggregate, ...]:
+        """Those that no sum keeps."""
+        return tuple(a for a in self.aggregates if a.function in ("min", "max"))
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         """The distinct expressions that are summed, in order: what types are needed of."""
         summed = (a.argument for a in self.aggregates if a.function in ("sum", "avg"))
@@ -55,7 +61,8 @@ class Grouped:
     def fold(self, types: GroupedTypes) -> Fold:
         """What is kept."""
         keeping = _Keeping(dict(zip(self.arguments, types.arguments, strict=True)))
-        values = tuple((a.name, keeping.shown(a)) for a in self.aggregates)
+        kept = [a for a in self.aggregates if a not in self.extremes]
+        values = tuple((a.name, keeping.shown(a)) for a in kept)
         keys = tuple(
             Key(name, sql, type_) for (name, sql), type_ in zip(self.keys, types.keys, strict=True)
         )

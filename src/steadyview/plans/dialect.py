@@ -34,6 +34,15 @@ class Dialect(Protocol):
     def times(self, value: str, type_: str) -> str:
         """`value`, of the type, `_d` times: exactly."""
 
+    def cut(self, rows: str, keys: Sequence[str], kept: Sequence[str]) -> str:
+        """A SELECT of the versions `rows`, cut wherever one of the same key starts or ends.
+
+        It has the columns `kept`, `_from` and `_to`, which are those of the piece.
+        """
+
+    def number(self, columns: Sequence[str]) -> str:
+        """A whole number made of the columns' values, never NULL; equal rows have equal ones."""
+
 
 class Spark:
     """Spark SQL."""
@@ -65,3 +74,22 @@ class Spark:
             f"CASE _d WHEN 1 THEN {value} WHEN -1 THEN -{value} WHEN 0 THEN {zero} "
             f"ELSE IF(_d > 0, {added}, -{added}) END"
         )
+
+    def cut(self, rows: str, keys: Sequence[str], kept: Sequence[str]) -> str:
+        """By arrays of the cuts, so that the rows are named once."""
+        window = f"PARTITION BY {', '.join(keys)}" if keys else ""
+        both = f"COLLECT_SET(_from) OVER ({window}), COLLECT_SET(_to) OVER ({window})"
+        cuts = f"ARRAY_SORT(ARRAY_UNION({both}))"
+        own = "".join(f"{c}, " for c in kept)
+        pieces = "EXPLODE(SEQUENCE(1, SIZE(_cuts) - 1)) _piece AS _i"
+        inside = "_from <= _cuts[_i - 1] AND _cuts[_i - 1] < _to"
+        return (
+            f"SELECT {own}_cuts[_i - 1] AS _from, _cuts[_i] AS _to FROM "
+            f"(SELECT {own}_from, _to, {cuts} AS _cuts FROM {rows}) "
+            f"LATERAL VIEW {pieces} WHERE {inside}"
+        )
+
+    def number(self, columns: Sequence[str]) -> str:
+        """NULLs are told apart by their places."""
+        parts = [part for c in columns for part in (c, f"{c} IS NULL")]
+        return f"XXHASH64({', '.join(parts)})" if parts else "0L"

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from steadyview.plans.gather import Gather
 from steadyview.plans.inner_join import Equality, InnerJoin
 from steadyview.plans.lineage import Place, origin
 from steadyview.plans.operator import Operator, walk
@@ -84,6 +85,8 @@ def links(block: Operator, columns: Columns | None = None) -> Iterator[Link]:
     for operator in walk(block):
         if isinstance(operator, (InnerJoin, SplitJoin)):
             yield _link(operator, known)
+        if isinstance(operator, Gather):
+            yield _gathered(operator)
 
 
 _Pair = tuple[tuple[Place, ...], tuple[Place, ...]]
@@ -99,6 +102,14 @@ def _link(join: InnerJoin | SplitJoin, columns: Columns) -> Link:
         _side(join.left, left, columns, own=kind == "full"),
         _side(join.right, right, columns, own=kind != "inner"),
     )
+
+
+def _gathered(gather: Gather) -> Link:
+    """Nobody asks on behalf of others: the groups of the operand's own change must be whole."""
+    nobody = Side(frozenset(), (), frozenset(), own=False)
+    places = _places(gather.operand, gather.group)
+    below = gather.operand
+    return Link(nobody, Side(scans(below), places, entry(below), own=True))
 
 
 def _side(

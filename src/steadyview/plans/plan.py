@@ -17,6 +17,7 @@ from steadyview.changes import RelationName
 from steadyview.plans.constant import Constant
 from steadyview.plans.filter import Filter
 from steadyview.plans.fold import Fold, Key, Sum
+from steadyview.plans.gather import Extreme, Gather, Total
 from steadyview.plans.inner_join import Equality, InnerJoin
 from steadyview.plans.node import Node
 from steadyview.plans.operator import walk
@@ -98,11 +99,16 @@ class PlanNode:
         return tuple(dict.fromkeys(i.node for i in self.inputs if isinstance(i, FromNode)))
 
 
+def hidden_name(node: PlanNode) -> str:
+    """What a node is called that is part of views and none itself."""
+    return f"~{node.digest[:12]}"
+
+
 _CLASSES = {
     c.__name__: c
     for c in (
         *(Scan, Constant, Filter, Project, InnerJoin, SplitJoin, UnionAll, Equality),
-        *(Fold, Key, Sum, Node, FromRelation, FromNode, RelationName, PlanNode),
+        *(Gather, Extreme, Total, Fold, Key, Sum, Node, FromRelation, FromNode, RelationName, PlanNode),
     )
 }
 

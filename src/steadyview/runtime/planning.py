@@ -15,7 +15,7 @@ from steadyview.maintenance.algorithms import BATCHED, Kind
 from steadyview.maintenance.fitting import fitted, promised
 from steadyview.plans.draft import Draft, DraftInput, RelationInput
 from steadyview.plans.operator import walk
-from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode
+from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode, hidden_name
 from steadyview.plans.scan import Scan
 from steadyview.runtime.project import ViewFile
 from steadyview.runtime.spark_types import Columns, SparkTypes
@@ -256,8 +256,9 @@ class _Planning:
         hidden: list[Planned] = []
         for one in draft.drafts:
             origins, types = self._inputs(one, nodes)
-            nodes.append(self._types.node(text.name, one, origins, types))
-            hidden.append(self._hidden(nodes[-1]))
+            made = self._types.nodes(text.name, one, origins, types)
+            nodes.append(made[-1])
+            hidden += [self._hidden(n) for n in made]
         node = nodes[-1]
         names = zip(draft.names, node.columns, strict=True)
         columns = tuple((name, type_) for name, (_, type_) in names)
@@ -295,7 +296,7 @@ class _Planning:
                 raise ViewRefused("PARENT", fact, hint=BY_CODE["PARENT"].hint)
 
     def _hidden(self, node: PlanNode) -> Planned:
-        name = f"~{node.digest[:12]}"
+        name = hidden_name(node)
         return self._plans.get(name) or Planned(name, node.columns, self._read(node), node)
 
     def _read(self, node: PlanNode) -> tuple[RelationSchema, ...]:

@@ -36,19 +36,22 @@ class SparkTypes:
         self._session = session
         self._remembered = remembered
 
-    def node(
+    def nodes(
         self, view: str, draft: Draft, origins: Sequence[Origin], types: Sequence[Mapping[int, str]]
-    ) -> PlanNode:
-        """A node of a view with its types; ViewRefused if Spark rejects it."""
+    ) -> list[PlanNode]:
+        """A draft of a view with its types; ViewRefused if Spark rejects it.
 
-        def ask() -> dict[str, Any]:
+        More than one node where it takes more; the draft's own is the last.
+        """
+
+        def ask() -> list[dict[str, Any]]:
             from steadyview.engine.node_types import typed
 
-            return to_json(typed(self._session(), view, draft, origins, types))
+            return [to_json(n) for n in typed(self._session(), view, draft, origins, types)]
 
         read = [list(t.items()) for t in types]
         known = self._answered([view, as_data(draft), as_data(tuple(origins)), read], ask)
-        return from_json(known)
+        return [from_json(n) for n in known]
 
     def of_text(self, text: ViewText, used: Sequence[RelationSchema]) -> Columns:
         """Names and types of a view that is recomputed from its text; ViewRefused if Spark rejects it."""
