@@ -134,6 +134,8 @@ def _placed(name: str) -> Any:
         fresh = isinstance(node, exp.Expression) and all(node is not arg for arg in args)
         if fresh and token and "start" not in node.meta:
             node.update_positions(token)
+        if fresh and self._prev:
+            node.meta["stop"] = self._prev.end + 1
         return node
 
     return method
