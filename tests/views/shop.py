@@ -6,9 +6,11 @@ from pathlib import Path
 
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.maintenance.fitting import fitted
+from steadyview.plans.draft import PlanDraft
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
 from steadyview.views.parse import ViewText, parse_view
+from steadyview.views.plan import plan_view
 
 HERE = Path(__file__).parent
 
@@ -52,12 +54,20 @@ RELATIONS = (
     relation("audit", ("old", "orders"), "id INT"),
 )
 UNSUPPORTED = {PLACES.name: {"shape": "geometry"}}
-OTHER_VIEWS = ("other_view",)
+OTHER_VIEWS = {"other_view": (("id", "BIGINT"), ("n", "INT"))}
 
 
 def view(text: str) -> ViewText:
     """The view in a file called v.sql."""
     return parse_view("v", text)
+
+
+def plan(text: str) -> PlanDraft:
+    """The plan of the view in a file called v.sql; of a forced algorithm, if it fits."""
+    parsed = view(text)
+    if parsed.algorithm is not None:
+        define(text)
+    return plan_view(parsed, RELATIONS, UNSUPPORTED, OTHER_VIEWS)
 
 
 def define(text: str) -> Definition:

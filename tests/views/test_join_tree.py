@@ -78,7 +78,7 @@ def test_edges_of_a_cycle_that_the_tree_leaves_out_become_conditions() -> None:
     assert edges(tree) == {(0, 1), (1, 0), (0, 2), (2, 0)}
     assert [(s.edge.v, s.conditions) for s in tree.steps(0)] == [
         (1, ("t0.c0 = t1.c0",)),
-        (2, ("t1.c0 = t2.c0", "t0.c0 = t2.c0", "t0.c1 < t2.c1 || t1.c1")),
+        (2, ("t0.c0 = t2.c0", "t1.c0 = t2.c0", "t0.c1 < t2.c1 || t1.c1")),
     ]
 
 

@@ -1,6 +1,5 @@
-"""From a view's text to the definition that is maintained, or to the reason why there is none.
-
-Order of work: read the text's syntax, outline its structure, flatten it, sort its conditions:
+"""From a view's text to the flat definition that the papers' algorithms keep, or to the reason why
+there is none.
 
     over one occurrence            -> that occurrence's filter
     `column = column` over two     -> an equality
@@ -12,22 +11,40 @@ The AND of all filters, equalities and residuals is the AND of all ON, USING and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from sqlglot import exp
 
 from steadyview.changes import RelationName, RelationSchema
-from steadyview.views.definition import Definition, Equality, Occurrence, Output, Residual
-from steadyview.views.expressions import check_syntax
-from steadyview.views.flatten import Environment, Flat, Flattener, World
-from steadyview.views.fragments import Fragment, refs, sql, unbracketed
-from steadyview.views.outline import outline
-from steadyview.views.parse import ViewText
-from steadyview.views.source_text import SourceText
-
-_RESERVED = re.compile(
-    r"_(count|cn|seq|tx|g\d+|nonnull_\d+|sum_\d+|visible_(sum|avg)_\d+)", re.IGNORECASE
+from steadyview.errors import ViewRefused
+from steadyview.plans.aggregates import Grouped
+from steadyview.plans.draft import Draft, RelationInput
+from steadyview.plans.filter import Filter
+from steadyview.plans.inner_join import InnerJoin
+from steadyview.plans.operator import Operator, walk
+from steadyview.plans.project import Project
+from steadyview.plans.scan import Scan
+from steadyview.views.definition import (
+    Argument,
+    Average,
+    Definition,
+    Equality,
+    Grouping,
+    Occurrence,
+    Output,
+    Residual,
 )
-_CLOCK_TEXT = re.compile(r"['\"]\s*(now|today|tomorrow|yesterday)\b.*", re.IGNORECASE | re.DOTALL)
-_CLOCK_TYPE = re.compile(r".*(date|time)|_g\d|_visible", re.IGNORECASE)
+from steadyview.views.dialect import written
+from steadyview.views.fusing import expression, fused
+from steadyview.views.parse import ViewText
+from steadyview.views.plan import check_names
+from steadyview.views.queries import Named, Reader, Sight, World
+from steadyview.views.reading import read_query
+from steadyview.views.rewrite import averages_in
+from steadyview.views.source_text import SourceText
+from steadyview.views.trees import conjuncts, place, substituted, unbracketed
+
+_COLUMN = re.compile(r"t(\d+)_c(\d+)")
 
 
 def analyze(
@@ -36,105 +53,202 @@ def analyze(
     unsupported: Mapping[RelationName, Mapping[str, str]] | None = None,
     other_views: Collection[str] = (),
 ) -> Definition:
-    """The view's definition over the watched `relations`; ViewRefused if it cannot be maintained.
+    """The view's definition over the watched `relations`.
 
-    `unsupported` names columns whose values cannot be kept, with their types at the source.
+    ViewRefused if it cannot be maintained, or with ALGORITHM_SHAPE if it is no flat join of source
+    relations, perhaps with COUNT, SUM and AVG on top.
     """
     source = view.source()
-    query = outline(source)
-    check_syntax(source)
-    flattener = Flattener(source, World(relations, unsupported or {}, other_views))
-    flat = flattener.query(query, Environment({}))
-    _check_names(source, flat)
-    _check_clock(source, flattener, flat)
-    return _definition(view, flattener, flat)
+    world = World(relations, unsupported or {}, {name: () for name in other_views})
+    tree = read_query(source)
+    _check_views(source, tree, world)
+    reader = Reader(source, world, share=False)
+    draft, columns = reader.draft(tree, Sight())
+    check_names(source, columns)
+    drafts = fused((*reader.drafts.made, draft))
+    if len(drafts) > 1 or not _is_flat(drafts[0]):
+        raise _not_flat(source, tree)
+    return _Defining(view, drafts[0], reader, columns, relations).definition()
 
 
-def _definition(view: ViewText, flattener: Flattener, flat: Flat) -> Definition:
-    filters, equalities, residuals = _sorted_conditions(flattener.conditions)
-    used = {ref for fragment in _fragments(flattener, flat) for ref in refs(fragment)}
-    return Definition(
-        name=view.name,
-        text=view.select,
-        level=view.level,
-        occurrences=tuple(
-            Occurrence(number, relation, alias, _columns_of(used, number), filters.get(number))
-            for number, (relation, alias) in enumerate(flattener.occurrences)
-        ),
-        equalities=equalities,
-        residuals=residuals,
-        outputs=tuple(Output(c.name, sql(unbracketed(c.value))) for c in flat.columns),
-        grouping=flat.grouping.finished() if flat.grouping else None,
-        properties=dict(view.properties),
-    )
+def _check_views(source: SourceText, tree: exp.Expression, world: World) -> None:
+    known = {name.lower() for name in world.views} - {c.alias.lower() for c in tree.find_all(exp.CTE)}
+    sources = {r.name.source.lower() for r in world.relations if not r.name.path}
+    for table in tree.find_all(exp.Table):
+        name = table.name.lower()
+        if not table.db and name in known - sources:
+            raise _shape(source, place(table.this), f'reads the view "{table.name}"')
 
 
-def _columns_of(used: Iterable[tuple[int, int]], number: int) -> tuple[int, ...]:
-    return tuple(sorted(column for occurrence, column in used if occurrence == number))
+def _not_flat(source: SourceText, tree: exp.Expression) -> ViewRefused:
+    kinds = (exp.SetOperation, exp.Having, exp.Exists, exp.In, exp.Values)
+    found = [n for n in tree.find_all(*kinds) if not isinstance(n, exp.In) or n.args.get("query")]
+    found += [j for j in tree.find_all(exp.Join) if j.side or j.kind in ("SEMI", "ANTI")]
+    at = min((place(node) for node in found), default=0)
+    return _shape(source, at, "is more than a join of tables with COUNT, SUM and AVG on top")
 
 
-def _fragments(flattener: Flattener, flat: Flat) -> list[Fragment]:
-    grouped = flat.grouping.used() if flat.grouping else ()
-    return [*flattener.conditions, *grouped, *(c.value for c in flat.columns)]
+def _shape(source: SourceText, at: int, fact: str) -> ViewRefused:
+    return source.refusal("ALGORITHM_SHAPE", at, fact)
 
 
-def _sorted_conditions(
-    conditions: Sequence[Fragment],
-) -> tuple[dict[int, str], tuple[Equality, ...], tuple[Residual, ...]]:
-    filters: dict[int, list[str]] = {}
-    equalities: dict[Equality, None] = {}
-    residuals: list[Residual] = []
-    for condition in map(unbracketed, conditions):
-        occurrences = frozenset(occurrence for occurrence, _ in refs(condition))
+def _is_flat(draft: Draft) -> bool:
+    operators = [draft.block.operand] if isinstance(draft.block, Project) else [draft.block]
+    flat = all(isinstance(o, (Scan, Filter, InnerJoin)) for o in walk(operators[0]))
+    plain = all(isinstance(i, RelationInput) for i in draft.inputs) and bool(draft.inputs)
+    return flat and plain and (draft.grouped is None or _is_summed(draft.grouped))
+
+
+def _is_summed(grouped: Grouped) -> bool:
+    kept = all(a.function in ("count", "sum", "avg") for a in grouped.aggregates)
+    return kept and grouped.having is None
+
+
+class _Defining:
+    """Takes a flat draft apart."""
+
+    def __init__(
+        self,
+        view: ViewText,
+        draft: Draft,
+        reader: Reader,
+        columns: Sequence[Named],
+        relations: Sequence[RelationSchema],
+    ) -> None:
+        self._view = view
+        self._draft = draft
+        self._aliases = next(b.aliases for o, b in reader.blocks if o is draft.block)
+        self._averaged = reader.averages
+        self._columns = columns
+        self._known = {r.name: r for r in relations}
+        self._filters: dict[int, list[str]] = {}
+        self._equalities: dict[Equality, None] = {}
+        self._residuals: list[Residual] = []
+
+    def definition(self) -> Definition:
+        for condition in _conditions(self._draft.block):
+            self._sort(condition)
+        grouping, outputs = self._grouping()
+        return Definition(
+            name=self._view.name,
+            text=self._view.select,
+            level=self._view.level,
+            occurrences=tuple(self._occurrences()),
+            equalities=tuple(sorted(self._equalities, key=lambda e: (e.left, e.right, e.left_column))),
+            residuals=tuple(self._residuals),
+            outputs=tuple(
+                Output(c.name, sql) for c, sql in zip(self._columns, outputs, strict=True)
+            ),
+            grouping=grouping,
+            properties=dict(self._view.properties),
+        )
+
+    def _occurrences(self) -> Iterator[Occurrence]:
+        used = self._used()
+        for number, read in enumerate(self._draft.inputs):
+            assert isinstance(read, RelationInput)
+            filters = self._filters.get(number)
+            yield Occurrence(
+                number,
+                self._known[read.relation],
+                self._aliases[number],
+                tuple(sorted(used.get(number, ()))),
+                " AND ".join(f"({f})" for f in filters) if filters else None,
+            )
+
+    def _used(self) -> dict[int, set[int]]:
+        """The columns that are spoken of; a scan may have one that is not."""
+        grouped = self._draft.grouped
+        texts = [c for c in map(written, _conditions(self._draft.block))]
+        if grouped is not None:
+            texts += [sql for _, sql in grouped.keys]
+            texts += [a.argument for a in grouped.aggregates if a.argument is not None]
+        elif isinstance(self._draft.block, Project):
+            texts += [sql for _, sql in self._draft.block.outputs]
+        used: dict[int, set[int]] = {}
+        for text in texts:
+            for column in expression(text).find_all(exp.Column):
+                if match := _COLUMN.fullmatch(column.name):
+                    used.setdefault(int(match[1]), set()).add(int(match[2]))
+        return used
+
+    def _sort(self, condition: exp.Expression) -> None:
+        found = [_COLUMN.fullmatch(c.name) for c in condition.find_all(exp.Column)]
+        occurrences = frozenset(int(m[1]) for m in found if m)
         equality = _equality(condition)
         if len(occurrences) == 1:
-            filters.setdefault(min(occurrences), []).append(f"({sql(condition)})")
+            self._filters.setdefault(min(occurrences), []).append(_stored(condition))
         elif equality:
-            equalities[equality] = None
+            self._equalities[equality] = None
         else:
-            residuals.append(Residual(sql(condition), occurrences))
-    joined = {number: " AND ".join(parts) for number, parts in filters.items()}
-    return joined, tuple(equalities), tuple(residuals)
+            self._residuals.append(Residual(_stored(condition), occurrences))
+
+    def _grouping(self) -> tuple[Grouping | None, list[str]]:
+        grouped = self._draft.grouped
+        if grouped is None:
+            assert isinstance(self._draft.block, Project)
+            return None, [_stored(expression(sql)) for _, sql in self._draft.block.outputs]
+        arguments = list(dict.fromkeys(a.argument for a in grouped.aggregates if a.argument))
+        summed = {a.argument for a in grouped.aggregates if a.function in ("sum", "avg")}
+        names: dict[str, exp.Expression] = {
+            name: _named(f"_g{i}") for i, (name, _) in enumerate(grouped.keys)
+        }
+        for a in grouped.aggregates:
+            number = arguments.index(a.argument) if a.argument else 0
+            state = "_count" if a.argument is None else f"_nonnull_{number}"
+            names[a.name] = _named(state if a.function == "count" else f"_visible_{a.function}_{number}")
+        outputs = [
+            written(unbracketed(substituted(expression(sql), names))) for _, sql in grouped.outputs
+        ]
+        keys = tuple(_stored(expression(sql)) for _, sql in grouped.keys)
+        kept = tuple(Argument(_stored(expression(a)), a in summed) for a in arguments)
+        return Grouping(keys, kept, self._averages(arguments)), outputs
+
+    def _averages(self, arguments: list[str]) -> tuple[Average, ...]:
+        """Where the text has averages, each with the number of its argument."""
+        found = averages_in(self._view) if self._averaged else ()
+        return tuple(
+            Average(a.call, a.argument, arguments.index(self._averaged[a.call[0]]))
+            for a in found
+            if self._averaged.get(a.call[0]) in arguments
+        )
 
 
-def _equality(condition: Fragment) -> Equality | None:
-    signs = [i for i, piece in enumerate(condition) if piece.text in {"=", "=="}]
-    if len(signs) != 1:
+def _conditions(operator: Operator) -> Iterator[exp.Expression]:
+    """All that the block asks of its rows, from below."""
+    for operand in operator.operands:
+        yield from _conditions(operand)
+    if isinstance(operator, Filter):
+        yield from conjuncts(expression(operator.condition))
+    if isinstance(operator, InnerJoin):
+        for e in operator.equalities:
+            kind = exp.NullSafeEQ if e.null_safe else exp.EQ
+            yield kind(this=_named(e.left), expression=_named(e.right))
+        if operator.condition is not None:
+            yield from conjuncts(expression(operator.condition))
+
+
+def _named(name: str) -> exp.Column:
+    return exp.Column(this=exp.Identifier(this=name, quoted=False))
+
+
+def _stored(bound: exp.Expression) -> str:
+    """The expression over stored names: `t0.c1` for `t0_c1`."""
+    copy = unbracketed(bound).copy()
+    for column in [copy] if isinstance(copy, exp.Column) else list(copy.find_all(exp.Column)):
+        match = _COLUMN.fullmatch(column.name)
+        if match:
+            column.set("this", exp.Identifier(this=f"c{match[2]}", quoted=False))
+            column.set("table", exp.Identifier(this=f"t{match[1]}", quoted=False))
+    return written(copy)
+
+
+def _equality(condition: exp.Expression) -> Equality | None:
+    if not isinstance(condition, exp.EQ):
         return None
-    left, right = _column(condition[: signs[0]]), _column(condition[signs[0] + 1 :])
-    if left is None or right is None:
+    sides = [unbracketed(condition.this), unbracketed(condition.expression)]
+    found = [_COLUMN.fullmatch(s.name) if isinstance(s, exp.Column) else None for s in sides]
+    if found[0] is None or found[1] is None:
         return None
-    (a, a_column), (b, b_column) = sorted((left, right))
+    (a, a_column), (b, b_column) = sorted((int(m[1]), int(m[2])) for m in found if m)
     return Equality(a, a_column, b, b_column)
-
-
-def _column(side: Fragment) -> tuple[int, int] | None:
-    side = unbracketed(side)
-    return side[0].ref if len(side) == 1 else None
-
-
-def _check_names(source: SourceText, flat: Flat) -> None:
-    seen: set[str] = set()
-    for column in flat.columns:
-        name = column.name.lower()
-        if name in seen:
-            fact = f'has two columns called "{column.name}"'
-            raise source.refuse_at("DUPLICATE_NAME", column.at, fact)
-        if _RESERVED.fullmatch(name):
-            raise source.refuse_at("RESERVED_NAME", column.at, f'has a column called "{name}"')
-        seen.add(name)
-
-
-def _check_clock(source: SourceText, flattener: Flattener, flat: Flat) -> None:
-    """Refuse 'now', 'today' and the like wherever Spark may read them as a date or time."""
-    for fragment in _fragments(flattener, flat):
-        texts = [p for p in fragment if _CLOCK_TEXT.fullmatch(p.text)]
-        if texts and _speaks_of_time(fragment, flattener):
-            fact = f"uses {texts[0].text}, which depends on the clock"
-            raise source.refusal("SESSION_FUNCTION", texts[0].offset, fact)
-
-
-def _speaks_of_time(fragment: Fragment, flattener: Flattener) -> bool:
-    types = [flattener.occurrences[o][0].columns[c].type for o, c in refs(fragment)]
-    words = [piece.text for piece in fragment if not piece.ref]
-    return any(_CLOCK_TYPE.match(text) for text in (*types, *words))

@@ -243,13 +243,14 @@ class Binder:
     # --- what is refused ---
 
     def _window(self, node: exp.Window) -> NoReturn:
-        raise self.source.refusal("WINDOW", self._behind(node), "uses a window function")
+        call = node.this
+        named = str(getattr(call, "name", "")).lower()
+        own = isinstance(call, exp.Anonymous) and refusal_of(named, arguments=True) == "WINDOW"
+        at = place(call if own else node)
+        raise self.source.refusal("WINDOW", at, "uses a window function")
 
     def _filter(self, node: exp.Filter) -> NoReturn:
-        raise self.source.refusal("AGGREGATE_FILTER", self._behind(node), "filters an aggregate")
-
-    def _behind(self, node: exp.Expression) -> int:
-        return place(node)
+        raise self.source.refusal("AGGREGATE_FILTER", place(node), "filters an aggregate")
 
     def _parameter(self, node: exp.Expression) -> NoReturn:
         marker = self.source.text[place(node) : place(node) + 1]

@@ -75,9 +75,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class Average:
-    """An AVG in the user's text: its tokens, its argument's, and the argument's number.
+    """An AVG in the user's text: where it stands, where its argument does, and a number.
 
-    Tokens `start` up to, not including, `stop` of the view's SELECT.
+    Offsets in the view's SELECT, from and up to. In a grouping the number is the argument's.
     """
 
     call: tuple[int, int]

@@ -60,6 +60,7 @@ class ViewParser(SparkParser):
     STRICT_CAST = True
     TRIM_PATTERN_FIRST = False
     ADD_JOIN_ON_TRUE = False
+    ARRAY_CONSTRUCTORS: dict[str, Any] = {}
     NO_PAREN_FUNCTION_PARSERS = {"CASE": lambda self: self._parse_case()}
     FUNCTION_PARSERS = {
         "CAST": lambda self: self._parse_cast(True),
@@ -115,6 +116,13 @@ class ViewParser(SparkParser):
             found.meta["span"] = (start.start, self._prev.end + 1)
         return found
 
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """IS and IS NOT, told apart from a NOT before them."""
+        found = super()._parse_is(this)
+        if isinstance(found, exp.Not):
+            found.meta["behind"] = True
+        return found
+
     def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
         """A type, which keeps its spelling."""
         start = self._curr
@@ -134,6 +142,8 @@ def _placed(name: str) -> Any:
         fresh = isinstance(node, exp.Expression) and all(node is not arg for arg in args)
         if fresh and token and "start" not in node.meta:
             node.update_positions(token)
+        if fresh and self._prev:
+            node.meta["stop"] = self._prev.end + 1
         return node
 
     return method
@@ -151,6 +161,7 @@ class ViewGenerator(SparkGenerator):
         for kind, write in SparkGenerator.TRANSFORMS.items()
         if kind
         not in (exp.Select, exp.Cast, exp.TryCast, exp.ILike, exp.RegexpLike, exp.With, exp.Bracket)
+        + (exp.BitwiseLeftShift, exp.BitwiseRightShift)
     }
     TRANSFORMS[Spelled] = lambda self, e: self.spelled_sql(e)
 
@@ -195,6 +206,14 @@ class ViewGenerator(SparkGenerator):
         """||."""
         return self.binary(expression, "||")
 
+    def bitwiseleftshift_sql(self, expression: exp.BitwiseLeftShift) -> str:
+        """<<."""
+        return self.binary(expression, "<<")
+
+    def bitwiserightshift_sql(self, expression: exp.BitwiseRightShift) -> str:
+        """>>."""
+        return self.binary(expression, ">>")
+
     def regexplike_sql(self, expression: exp.RegexpLike) -> str:
         """RLIKE."""
         return self.binary(expression, "RLIKE")
@@ -214,6 +233,9 @@ class ViewGenerator(SparkGenerator):
 
     def not_sql(self, expression: exp.Not) -> str:
         """NOT, in brackets wherever it is part of something."""
+        inner = expression.this
+        if expression.meta.get("behind") and isinstance(inner, exp.Is):
+            return f"{self.sql(inner.this)} IS NOT {self.sql(inner.expression)}"
         written = f"NOT {self.sql(expression, 'this')}"
         return f"({written})" if self._is_operand(expression) else written
 

@@ -161,7 +161,6 @@ QUERY = (
 """What a query may call: everything that is made of the rows, the clock and dice alone."""
 
 _REFUSED = (
-    (_names("min max"), "MIN_MAX"),
     (_OTHER_AGGREGATES, "OTHER_AGGREGATE"),
     (_names("grouping grouping_id"), "GROUPING_SETS"),
     (_WINDOWS, "WINDOW"),
@@ -183,7 +182,7 @@ def refusal_of(name: str, *, arguments: bool) -> str | None:
     """
     if name == "unix_timestamp" and not arguments:
         return "SESSION_FUNCTION"
-    if name in SCALAR or name in AGGREGATES:
+    if name in SCALAR or name in PLANNED:
         return None
     for names, code in _REFUSED:
         if name in names:

@@ -49,8 +49,8 @@ def _is_aggregate(node: exp.Expression) -> bool:
 
 
 def _shallow(node: exp.Expression) -> Iterator[exp.Expression]:
-    """The node and what is in it, but no query."""
-    if isinstance(node, exp.Query):
+    """The node and what is in it, but no query and no window."""
+    if isinstance(node, (exp.Query, exp.Window)):
         return
     yield node
     for child in node.iter_expressions():
@@ -136,6 +136,8 @@ class GroupedQuery:
             self._aggregates[key] = Aggregate(f"a{len(self._aggregates)}", function, sql)
             if argument is not None:
                 self._bound_arguments[key[1] or ""] = argument
+        if function == "avg":
+            self._reader.averages[place(node)] = str(self._aggregates[key].argument)
         return column(self._aggregates[key].name)
 
     def _argument(self, node: exp.Expression, name: str) -> exp.Expression | None:

@@ -8,7 +8,7 @@ none, but recorded histories (`checking`) may call their relations so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from steadyview.changes import RelationSchema
 from steadyview.errors import ViewRefused
@@ -21,21 +21,15 @@ def find_relation(
     parts: tuple[str, ...],
     at: int,
     relations: Sequence[RelationSchema],
-    other_views: Collection[str] = (),
 ) -> RelationSchema:
-    """The relation called `parts` at token `at`.
-
-    UNKNOWN_TABLE or AMBIGUOUS_TABLE if it is not one, VIEW_ON_VIEW if it is another view.
-    """
+    """The relation called `parts` at offset `at`; UNKNOWN_TABLE or AMBIGUOUS_TABLE if none is."""
     found = _candidates(parts, relations)
     if not found:
-        if len(parts) == 1 and parts[0].lower() in {view.lower() for view in other_views}:
-            raise source.refuse_at("VIEW_ON_VIEW", at, f'reads the view "{parts[0]}"')
         raise _unknown(source, parts, at, relations)
     if len(found) > 1:
         listed = ", ".join(f'"{r.name}"' for r in found)
         fact = f'reads "{".".join(parts)}", which may be {listed}'
-        raise source.refuse_at("AMBIGUOUS_TABLE", at, fact)
+        raise source.refusal("AMBIGUOUS_TABLE", at, fact)
     return found[0]
 
 
@@ -78,7 +72,7 @@ def _unknown(
         way = f"list the table in tables of [sources.{parts[0]}] in steadyview.toml"
     elif way is None and len(parts) > 1:
         way = f'there is no source "{parts[0]}"; {nearest_or_all(parts[0], known)}'
-    return source.refuse_at("UNKNOWN_TABLE", at, f'reads the unknown table "{name}"', instead=way)
+    return source.refusal("UNKNOWN_TABLE", at, f'reads the unknown table "{name}"', instead=way)
 
 
 def _short(relation: RelationSchema) -> str:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.plans.draft import PlanDraft
+from steadyview.views.fusing import fused
 from steadyview.views.parse import ViewText
 from steadyview.views.queries import Named, Reader, Sight, World
 from steadyview.views.reading import read_query
@@ -34,7 +35,8 @@ def plan_view(
     reader = Reader(source, World(relations, unsupported, views))
     draft, columns = reader.draft(read_query(source), Sight())
     check_names(source, columns)
-    return PlanDraft((*reader.drafts.made, draft), tuple(c.name for c in columns))
+    drafts = fused((*reader.drafts.made, draft))
+    return PlanDraft(drafts, tuple(c.name for c in columns))
 
 
 def views_read(view: ViewText, names: Collection[str]) -> list[str]:

@@ -136,7 +136,8 @@ class Reader:
         self.source = source
         self.drafts = Drafts()
         self.types: dict[tuple[int, str], str] = {}
-        self.last: Block | None = None
+        self.blocks: list[tuple[object, Block]] = []
+        self.averages: dict[int, str] = {}
         self._world = world
         self._share = share
         self._shared: dict[int, tuple[int, tuple[Named, ...]]] = {}
@@ -170,7 +171,7 @@ class Reader:
     def _made(
         self, operator: object, block: Block, grouped: Grouped | None, query: exp.Expression
     ) -> Draft:
-        self.last = block
+        self.blocks.append((operator, block))
         return Draft(operator, tuple(block.inputs), grouped, self._says(query))  # type: ignore[arg-type]
 
     def _says(self, query: exp.Expression) -> str:
@@ -443,9 +444,11 @@ class Reader:
     def _join(self, left: Rows, join: exp.Join, sight: Sight, block: Block) -> Rows:
         if _joins_of(join.this) and not isinstance(join.this, exp.Subquery):
             on = join.args.get("on")
+            at = self.source.text.upper().rfind("ON", 0, place(on)) if on else place(join)
             way = "write every ON right behind the JOIN that it belongs to"
             raise self.source.refusal(
-                "UNSUPPORTED_SYNTAX", place(on or join), "joins before it says ON", instead=way
+                "UNSUPPORTED_SYNTAX", at, "says ON behind another JOIN", instead=way,
+                recompute=False,
             )
         right = self._relation(join.this, sight, block)
         kind = _kind(join)

@@ -19,6 +19,7 @@ _PARSER_FAILURES = (
     AssertionError,
     RecursionError,
 )
+_TRAVELS = {"VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"}
 _MARKERS = {"?", "$", "@", ":", "{", "}"}
 
 
@@ -41,6 +42,11 @@ def _check_markers(source: SourceText) -> None:
     for at, token in enumerate(source.tokens):
         if token.word in _MARKERS:
             raise source.refuse_at("PARAMETER", at, f'has the marker "{token.word}"')
+        if token.word == "|>":
+            raise source.refuse_at("UNSUPPORTED_SYNTAX", at, "uses |>")
+        if token.word == "," and source.word(at + 1) == "FROM" and source.word(at + 2) != ".":
+            fact = 'has nothing between "," and FROM'
+            raise source.refuse_at("SYNTAX_ERROR", at + 1, fact, instead='leave out the ","')
 
 
 def _syntax_error(source: SourceText, error: ParseError) -> ViewRefused:
@@ -62,6 +68,8 @@ def _unreadable_from(source: SourceText, place: int) -> ViewRefused:
     if type_ is not None:
         fact = f'casts to the unknown type "{source.tokens[at].raw}"'
         return source.refuse_at("UNKNOWN_TYPE", at, fact, instead=type_ or None)
+    if source.word(at) == "FOR" and source.word(at + 1) in _TRAVELS:
+        return source.refuse_at("TIME_TRAVEL", at, "reads a table as of another time")
     quoted = quoted_name(source, at)
     if quoted and "." in (source.word(at - 1), source.word(at + 1)):
         return source.refuse_at("SYNTAX_ERROR", at, "quotes a name like a text", instead=quoted)

@@ -47,7 +47,6 @@ def hint(
 
 NOT_CURED = frozenset(
     {
-        "VIEW_ON_VIEW",
         "UNSUPPORTED_TYPE",
         "DUPLICATE_NAME",
         "RESERVED_NAME",
@@ -133,6 +132,18 @@ REASONS: tuple[Reason, ...] = (
         "put the joined rows into a view of their own with the algorithm, and aggregate that view",
     ),
     Reason(
+        "ALGORITHM_SHAPE",
+        "the algorithm keeps joins of tables, with COUNT, SUM and AVG on top, and nothing else",
+        "leave 'steadyview.algorithm' out",
+        recompute=True,
+    ),
+    Reason(
+        "READING",
+        "Spark reads the SQL otherwise than steadyview does",
+        "write the expression at the place shown in another way, with brackets or a plain function",
+        recompute=True,
+    ),
+    Reason(
         "UNSUPPORTED_SYNTAX",
         "a construct of the SQL is outside what views are read for",
         "write it as a plain SELECT ... FROM ... WHERE ... GROUP BY ...",
@@ -154,11 +165,6 @@ REASONS: tuple[Reason, ...] = (
         "AMBIGUOUS_TABLE",
         "a table's name means several watched tables",
         "write source.schema.table, in the exact case",
-    ),
-    Reason(
-        "VIEW_ON_VIEW",
-        "the view reads another view",
-        "repeat the other view's SELECT: WITH name AS (SELECT ...) SELECT ... FROM name",
     ),
     Reason(
         "UNKNOWN_COLUMN",
@@ -187,24 +193,6 @@ REASONS: tuple[Reason, ...] = (
         "choose another name with AS",
     ),
     # FROM
-    Reason(
-        "NO_FROM",
-        "a SELECT reads no table",
-        "a view is maintained from the changes of tables: add FROM source.table",
-    ),
-    Reason(
-        "OUTER_JOIN",
-        "LEFT, RIGHT and FULL joins are not maintained",
-        "where every row finds a match, JOIN gives the same rows",
-        recompute=True,
-    ),
-    Reason(
-        "SEMI_JOIN",
-        "SEMI and ANTI joins are not maintained",
-        "where a row can match one row at most (a unique key of the other table), JOIN gives the"
-        " same rows as SEMI JOIN",
-        recompute=True,
-    ),
     Reason(
         "NATURAL_JOIN",
         "a NATURAL join changes its meaning when a table gets a column",
@@ -255,22 +243,17 @@ REASONS: tuple[Reason, ...] = (
     ),
     # rows
     Reason(
-        "DISTINCT",
-        "SELECT DISTINCT is not maintained",
-        "leave DISTINCT out and group by all the columns: SELECT a, b FROM ... GROUP BY a, b",
-        recompute=True,
-    ),
-    Reason(
         "SUBQUERY",
-        "subqueries in SELECT, WHERE, ON or GROUP BY (EXISTS, IN, scalar) are not maintained",
-        "where a row can match one row at most (a unique key of the other table), JOIN gives the"
-        " same rows as IN and EXISTS",
+        "a subquery stands where it is not maintained: as a value of its own, or it speaks of a query"
+        " that is not right around it",
+        "use EXISTS or IN, and compare with columns of the query right around in WHERE; or join with"
+        " the subquery in FROM",
         recompute=True,
     ),
     Reason(
         "SET_OPERATION",
-        "UNION, INTERSECT and EXCEPT are not maintained",
-        "make a view of each SELECT, and combine them when you read them",
+        "the sides of UNION, INTERSECT or EXCEPT do not match column by column",
+        "select the same number of columns on both sides, in the same order, without BY NAME",
         recompute=True,
     ),
     Reason(
@@ -292,12 +275,6 @@ REASONS: tuple[Reason, ...] = (
     ),
     # groups
     Reason(
-        "HAVING",
-        "HAVING is not maintained",
-        "select the aggregate, and filter with WHERE when you read the view",
-        recompute=True,
-    ),
-    Reason(
         "GROUPING_SETS",
         "GROUPING SETS, CUBE and ROLLUP are not maintained",
         "make one view for each grouping, with a plain GROUP BY",
@@ -314,14 +291,8 @@ REASONS: tuple[Reason, ...] = (
         "add it to GROUP BY, written the same way",
     ),
     Reason(
-        "MIN_MAX",
-        "MIN and MAX are not maintained",
-        "add the argument to SELECT and GROUP BY, and take MIN or MAX of it when you read the view",
-        recompute=True,
-    ),
-    Reason(
         "OTHER_AGGREGATE",
-        "only COUNT, SUM and AVG of one expression are maintained",
+        "only COUNT, SUM, AVG, MIN and MAX of one expression are maintained",
         "select the arguments and the columns of GROUP BY as they are, and aggregate when you read"
         " the view",
         recompute=True,
@@ -341,13 +312,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "AGGREGATE_MISPLACED",
         "an aggregate stands in WHERE, ON, GROUP BY or inside another aggregate",
-        "write aggregates in the SELECT list only, none inside another",
-    ),
-    Reason(
-        "AGGREGATE_NOT_TOP",
-        "the result of an aggregation is joined, filtered or aggregated again",
-        "make the aggregation a view of its own, and go on with it when you read it",
-        recompute=True,
+        "write aggregates in the SELECT list and in HAVING only, none inside another",
     ),
     Reason(
         "TIME_WINDOW",

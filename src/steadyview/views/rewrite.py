@@ -1,24 +1,30 @@
 """The user's SELECT over other tables of the same columns: only table names change.
 
-For recomputing and verifying a view, so it takes any SELECT that Spark accepts. A table without
+For recomputing and verifying a view, so it takes any SELECT that can be read as Spark's SQL. Names
+are found in the tree, and changed in the text: all else stays as it was written. A table without
 alias gets one, so that columns qualified by the table's name keep their meaning; longer qualifiers
 (`sales.orders.id`) are shortened to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
+
+from sqlglot import exp
 
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.views.definition import Average
+from steadyview.views.functions import AGGREGATES
 from steadyview.views.names import find_relation
 from steadyview.views.parse import ViewText
+from steadyview.views.reading import read_query
 from steadyview.views.source_text import SourceText
-from steadyview.views.table_places import Places, TablePlace, places
+from steadyview.views.trees import place
 
 Change: TypeAlias = tuple[int, int, str]
-"""Tokens from, to, and what stands there instead."""
+"""From, to (offsets), and what stands there instead."""
 
 
 def tables_of(
@@ -26,7 +32,7 @@ def tables_of(
 ) -> tuple[RelationSchema, ...]:
     """The relations the view reads, each once, in the order of its text."""
     source = view.source()
-    found = _relations(source, places(source), relations, other_views)
+    found = _Tables(source, relations, {name.lower(): "" for name in other_views}).relation
     return tuple({relation.name: relation for relation in found.values()}.values())
 
 
@@ -35,11 +41,13 @@ def with_tables(
     names: Mapping[RelationName, str],
     relations: Sequence[RelationSchema],
     averages: Sequence[Average] = (),
+    views: Mapping[str, str] | None = None,
 ) -> str:
     """The view's SELECT, reading `names[relation]` (quoted already) for every watched relation.
 
-    `averages`: those of whole numbers. Spark's AVG adds them as doubles, in any order; here they
-    are added exactly and rounded once.
+    `views`: what to read (quoted already) for other views, by their names. `averages`: those of
+    whole numbers. Spark's AVG adds them as doubles, in any order; here they are added exactly and
+    rounded once.
 
     >>> from steadyview.changes import Column
     >>> orders = RelationSchema(RelationName("sales", ("orders",)), (Column("id", "INT"),))
@@ -48,127 +56,200 @@ def with_tables(
     'SELECT `orders`.id FROM `x` AS `orders`'
     """
     source = view.source()
-    return _Rewrite(source, places(source), relations).text(names, averages)
+    known = {name.lower(): table for name, table in (views or {}).items()}
+    tables = _Tables(source, relations, known)
+    changes = [*_renamed(tables, names), *_qualifiers(tables)]
+    for average in averages:
+        changes = _averaged(source, average, changes)
+    return _spliced(source.text, changes, 0, len(source.text))
 
 
-def _relations(
-    source: SourceText,
-    found: Places,
-    relations: Sequence[RelationSchema],
-    other_views: Collection[str] = (),
-) -> dict[TablePlace, RelationSchema]:
-    """What each table's name means; names of WITH queries are left out."""
-    return {
-        table: find_relation(source, table.parts, table.span.start, relations, other_views)
-        for table in found.tables
-        if len(table.parts) > 1 or table.parts[0].lower() not in found.ctes
-    }
+def averages_in(view: ViewText) -> tuple[Average, ...]:
+    """Every AVG in the text, in order, numbered."""
+    source = view.source()
+    found = []
+    for call in read_query(source).find_all(exp.Anonymous):
+        name = str(call.name).lower()
+        if AGGREGATES.get(name) == "AVG":
+            found.append(_average_at(source, place(call)))
+    found.sort(key=lambda a: a.call)
+    return tuple(Average(a.call, a.argument, i) for i, a in enumerate(found))
 
 
-class _Rewrite:
+def _average_at(source: SourceText, offset: int) -> Average:
+    at = next(i for i, t in enumerate(source.tokens) if t.start == offset)
+    close = source.partner[at + 1]
+    tokens = source.tokens
+    argument = (tokens[at + 2].start, tokens[close - 1].stop)
+    return Average((tokens[at].start, tokens[close].stop), argument, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A table's name in the text."""
+
+    node: exp.Table
+    parts: tuple[str, ...]
+    start: int
+    stop: int
+    behind: int
+
+    @property
+    def visible_name(self) -> str:
+        """By which columns may be qualified."""
+        return str(self.node.alias or self.parts[-1]).lower()
+
+    def is_called(self, qualifier: list[str]) -> bool:
+        """Whether a column may be qualified so."""
+        if self.node.alias or len(self.parts) == 1:
+            return [self.visible_name] == qualifier
+        return [part.lower() for part in self.parts][-len(qualifier) :] == qualifier
+
+
+class _Tables:
+    """All tables of a text: what each means, and which name each without alias gets."""
+
     def __init__(
-        self, source: SourceText, found: Places, relations: Sequence[RelationSchema]
+        self, source: SourceText, relations: Sequence[RelationSchema], views: Mapping[str, str]
     ) -> None:
-        self._source = source
-        self._places = found
-        self._relation = _relations(source, found, relations)
-        self._aliases = self._given_aliases()
+        self.tree = read_query(source)
+        ctes = {cte.alias.lower() for cte in self.tree.find_all(exp.CTE)}
+        nodes = [t for t in self.tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
+        self.all = sorted((_table(node) for node in nodes), key=lambda t: t.start)
+        sources = {r.name.source.lower() for r in relations if not r.name.path}
+        self.relation: dict[_Table, RelationSchema] = {}
+        self.view: dict[_Table, str] = {}
+        for table in self.all:
+            name = table.parts[0].lower()
+            if len(table.parts) == 1 and name in ctes:
+                continue
+            if len(table.parts) == 1 and name in views and name not in sources:
+                self.view[table] = views[name]
+            else:
+                self.relation[table] = find_relation(source, table.parts, table.start, relations)
+        self.alias = self._given_aliases()
 
-    def text(self, names: Mapping[RelationName, str], averages: Sequence[Average]) -> str:
-        changes = self._qualifiers()
-        for table, relation in self._relation.items():
-            changes.append((table.span.start, table.span.stop, names[relation.name]))
-            if table in self._aliases:
-                behind = table.behind + 1
-                changes.append((behind, behind, f" AS {_quoted(self._aliases[table])}"))
-        for average in averages:
-            changes = self._averaged(average, changes)
-        return self._spliced(changes, 0, len(self._source.text))
-
-    def _averaged(self, average: Average, changes: list[Change]) -> list[Change]:
-        """The changes, and the AVG as a sum and a count: its argument stands there twice."""
-        (start, stop), (first, last) = average.call, average.argument
-        tokens = self._source.tokens
-        inside = [c for c in changes if start <= c[0] and c[1] <= stop]
-        argument = self._spliced(inside, tokens[first].start, tokens[last - 1].stop)
-        total = f"CAST(SUM(CAST({argument} AS DECIMAL(38,0))) AS DOUBLE)"
-        exact = f"({total} / NULLIF(COUNT({argument}), 0))"
-        return [*(c for c in changes if c not in inside), (start, stop, exact)]
-
-    def _spliced(self, changes: Sequence[Change], begin: int, end: int) -> str:
-        """The text from `begin` to `end` with token ranges replaced; an empty one is put behind."""
-        text, tokens = self._source.text[:end], self._source.tokens
-        for start, stop, new in sorted(changes, reverse=True):
-            first = tokens[start].start if start < stop else tokens[start - 1].stop
-            text = text[:first] + new + text[tokens[stop - 1].stop :]
-        return text[begin:]
-
-    def _given_aliases(self) -> dict[TablePlace, str]:
+    def _given_aliases(self) -> dict[_Table, str]:
         """Its own last name for every table without alias, or a fresh one where that is taken."""
-        bare = [table for table in self._relation if table.alias is None]
+        bare = [t for t in self.all if not t.node.alias and (t in self.relation or t in self.view)]
         return {
             table: f"_{number}_{table.parts[-1]}" if self._is_taken(table) else table.parts[-1]
             for number, table in enumerate(bare)
         }
 
-    def _is_taken(self, table: TablePlace) -> bool:
+    def _is_taken(self, table: _Table) -> bool:
         """Whether a table of the same name can be seen from the same place."""
         return any(
             other is not table
             and other.visible_name == table.visible_name
-            and (other.level in table.level.outward() or table.level in other.level.outward())
-            for other in self._places.tables
+            and (_sees(table, other) or _sees(other, table))
+            for other in self.all
         )
 
-    def _qualifiers(self) -> list[Change]:
-        inside = {i for t in self._places.tables for i in range(t.span.start, t.span.stop)}
-        changes = []
-        for at, token in enumerate(self._source.tokens):
-            starts = self._source.word(at - 1) != "." and self._source.word(at + 1) == "."
-            if token.name and starts and at not in inside:
-                changes += self._qualifier(at)
-        return changes
-
-    def _qualifier(self, at: int) -> list[Change]:
-        parts = self._chain(at)
-        for level in self._places.levels[at].outward():
-            for length in range(len(parts) - 1, 0, -1):
-                found = [t for t in level.tables if _is_called(t, parts[:length])]
-                if found:
-                    return self._shortened(at, length, self._chosen(found, parts[length]))
-        return []
-
-    def _chain(self, at: int) -> list[str]:
-        """The dotted name that starts at `at`, lower case, a final `*` included."""
-        parts = [self._source.tokens[at].name.lower()]
-        while self._source.word(at + 1) == "." and self._source.tokens[at + 2 :]:
-            at += 2
-            parts.append(self._source.tokens[at].name.lower() or self._source.tokens[at].raw)
-        return parts
-
-    def _chosen(self, tables: list[TablePlace], column: str) -> TablePlace | None:
-        """The one table meant; among several of a name, the one that has the column."""
-        if len(tables) > 1:
-            tables = [t for t in tables if t in self._relation and self._has(t, column)]
-        return tables[0] if len(tables) == 1 else None
-
-    def _has(self, table: TablePlace, column: str) -> bool:
-        return column in {c.name.lower() for c in self._relation[table].columns}
-
-    def _shortened(
-        self, at: int, length: int, table: TablePlace | None
-    ) -> list[Change]:
-        alias = self._aliases.get(table) if table else None
-        written = self._source.tokens[at].name.lower()
-        if alias is None or (length == 1 and alias.lower() == written):
-            return []
-        return [(at, at + 2 * length - 1, _quoted(alias))]
+    def at(self, level: exp.Expression) -> list[_Table]:
+        """The tables in FROM of a query."""
+        return [t for t in self.all if _level(t.node) is level]
 
 
-def _is_called(table: TablePlace, qualifier: list[str]) -> bool:
-    if table.alias is not None or len(table.parts) == 1:
-        return [table.visible_name] == qualifier
-    return [part.lower() for part in table.parts][-len(qualifier) :] == qualifier
+def _table(node: exp.Table) -> _Table:
+    first, last = node.parts[0], node.parts[-1]
+    stop = int(last.meta["end"]) + 1
+    behind = [stop]
+    for key in ("sample", "version", "when"):
+        part = node.args.get(key)
+        if part is not None:
+            behind.append(int(part.meta.get("stop", stop)))
+    parts = tuple(part.name for part in node.parts)
+    return _Table(node, parts, place(first), stop, max(behind))
+
+
+def _outward(node: exp.Expression) -> Iterator[exp.Expression]:
+    """The queries around the node, nearest first."""
+    above = node.parent
+    while above is not None:
+        if isinstance(above, exp.Select):
+            yield above
+        above = above.parent
+
+
+def _level(node: exp.Expression) -> exp.Expression | None:
+    return next(_outward(node), None)
+
+
+def _sees(table: _Table, other: _Table) -> bool:
+    return any(level is _level(other.node) for level in _outward(table.node))
+
+
+def _renamed(tables: _Tables, names: Mapping[RelationName, str]) -> list[Change]:
+    changes: list[Change] = []
+    for table in tables.all:
+        relation = tables.relation.get(table)
+        if relation is None and table not in tables.view:
+            continue
+        new = tables.view[table] if relation is None else names[relation.name]
+        changes.append((table.start, table.stop, new))
+        if table in tables.alias:
+            changes.append((table.behind, table.behind, f" AS {_quoted(tables.alias[table])}"))
+    return changes
+
+
+def _qualifiers(tables: _Tables) -> list[Change]:
+    changes: dict[int, Change] = {}
+    for column in tables.tree.find_all(exp.Column):
+        if len(column.parts) > 1:
+            change = _qualifier(tables, column)
+            if change is not None:
+                changes[change[0]] = change
+    return list(changes.values())
+
+
+def _qualifier(tables: _Tables, column: exp.Column) -> Change | None:
+    parts = ["*" if isinstance(p, exp.Star) else p.name.lower() for p in column.parts]
+    for level in _outward(column):
+        for length in range(len(parts) - 1, 0, -1):
+            found = [t for t in tables.at(level) if t.is_called(parts[:length])]
+            if found:
+                return _shortened(tables, column, length, _chosen(tables, found, parts[length]))
+    return None
+
+
+def _chosen(tables: _Tables, found: list[_Table], column: str) -> _Table | None:
+    """The one table meant; among several of a name, the one that has the column."""
+    if len(found) > 1:
+        found = [t for t in found if t in tables.relation and _has(tables.relation[t], column)]
+    return found[0] if len(found) == 1 else None
+
+
+def _has(relation: RelationSchema, column: str) -> bool:
+    return column in {c.name.lower() for c in relation.columns}
+
+
+def _shortened(
+    tables: _Tables, column: exp.Column, length: int, table: _Table | None
+) -> Change | None:
+    alias = tables.alias.get(table) if table else None
+    first, last = column.parts[0], column.parts[length - 1]
+    if alias is None or (length == 1 and alias.lower() == first.name.lower()):
+        return None
+    return place(first), int(last.meta["end"]) + 1, _quoted(alias)
+
+
+def _averaged(source: SourceText, average: Average, changes: list[Change]) -> list[Change]:
+    """The changes, and the AVG as a sum and a count: its argument stands there twice."""
+    start, stop = average.call
+    inside = [c for c in changes if start <= c[0] and c[1] <= stop]
+    argument = _spliced(source.text, inside, *average.argument)
+    total = f"CAST(SUM(CAST({argument} AS DECIMAL(38,0))) AS DOUBLE)"
+    exact = f"({total} / NULLIF(COUNT({argument}), 0))"
+    return [*(c for c in changes if c not in inside), (start, stop, exact)]
+
+
+def _spliced(text: str, changes: Sequence[Change], begin: int, end: int) -> str:
+    """The text from `begin` to `end` with its changes."""
+    made = text[:end]
+    for start, stop, new in sorted(changes, reverse=True):
+        made = made[:start] + new + made[stop:]
+    return made[begin:]
 
 
 def _quoted(name: str) -> str:

@@ -50,6 +50,8 @@ def check_query(source: SourceText, query: exp.Expression) -> None:
     for key in _UNREAD:
         if query.args.get(key):
             raise source.refusal("UNSUPPORTED_SYNTAX", place(query), "has a clause that is not read")
+    for join in query.find_all(exp.Join):
+        _check_join(source, join)
     for table in _tables(query):
         check_table(source, table)
     _check_group(source, query.args.get("group"))
@@ -61,7 +63,10 @@ def _check_clauses(source: SourceText, query: exp.Expression) -> None:
         value = query.args.get(key)
         for node in value if isinstance(value, list) else [value]:
             if isinstance(node, exp.Expression):
-                found.append((place(node), word, code))
+                at = place(node)
+                if key == "windows":
+                    at = source.text.upper().rfind("WINDOW", 0, at)
+                found.append((at, word, code))
     if found:
         raise _trailing(source, sorted(found), inner=_is_inner(query))
 
@@ -110,6 +115,17 @@ def _tables(query: exp.Expression) -> list[exp.Expression]:
             found.append(inner)
         found += [j.this for j in (inner.args.get("joins") if inner is not None else None) or ()]
     return found
+
+
+def _check_join(source: SourceText, join: exp.Join) -> None:
+    method = join.method.upper()
+    if method in ("NATURAL", "ASOF"):
+        outer = bool(join.side)
+        words = " ".join(filter(None, [method, join.side.upper(), "JOIN"]))
+        raise source.refusal(
+            f"{method}_JOIN", place(join), f"uses {words}", instead="" if outer else None,
+            recompute=True if outer else None,
+        )
 
 
 def check_table(source: SourceText, node: exp.Expression) -> None:

@@ -1,3 +1,0 @@
-SELECT /*!*/DISTINCT region FROM crm.customers
-----
-SELECT x.region FROM (SELECT /*!*/DISTINCT region FROM crm.customers) x
