@@ -29,7 +29,9 @@ from steadyview.runtime.checks import checked
 from steadyview.runtime.planning import plan_views
 from steadyview.runtime.project import Project, ViewFile, load_project
 from steadyview.sources.registry import open_source
-from steadyview.views.definition import Types
+from steadyview.plans.draft import Draft
+from steadyview.plans.node import Node
+from steadyview.plans.plan import PlanNode
 from tests.servers import Database, fresh_database, shared_postgres
 from tests.views.shop import RELATIONS, UNSUPPORTED
 
@@ -74,10 +76,15 @@ def _ready(project: Project) -> None:
 class NoSpark:
     """Every view that is understood has these types."""
 
-    def of(self, *_: object) -> Types:
-        return Types((("x", "INT"),))
+    def nodes(self, _view: str, draft: Draft, origins: Any, _types: Any) -> list[PlanNode]:
+        columns = tuple((c, "INT") for c in draft.columns)
+        return [PlanNode(Node(draft.block), tuple(origins), columns)]
 
-    of_text = of
+    def check_reading(self, _text: object) -> None:
+        """As it is."""
+
+    def of_text(self, *_: object) -> tuple[tuple[str, str], ...]:
+        return (("x", "INT"),)
 
 
 def view(text: str, **others: str) -> Told:

@@ -106,6 +106,7 @@ def answer(
 ) -> Answer:
     """Spark SQL over the views it reads, all of them at one cn."""
     begun = time.monotonic()
+    plans = [p for p in plans if isinstance(p, Refused) or not p.hidden]
     with _told(plans):
         statement = _statement(spark, asked.sql)
         views = _views(parts, plans, statement)

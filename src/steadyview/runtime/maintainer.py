@@ -34,7 +34,7 @@ from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_mome
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE
 from steadyview.runtime.planning import Planned, Refused
-from steadyview.runtime.recompute import recomputed
+from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.trouble import Faults, trouble
 from steadyview.warehouse.apply import Applier, due, state_due
@@ -512,8 +512,10 @@ class Maintainer:
                 yield Done(work, moment.upto, 0, work.store.newest_base())
                 continue
             try:
-                frame, _ = recomputed(self._parts, frames, plan, moment, moment.upto, folder)
-                sql = f"SELECT * FROM {frames.frame('recomputed', frame)}"
+                again = Recomputing(
+                    self._parts, frames, self._plans, moment, moment.upto, folder
+                )
+                sql = f"SELECT * FROM {frames.frame('recomputed', again.rows(plan))}"
                 base = Applier(self._parts.spark, work.store).replace(sql, moment.upto)
             except Exception as error:  # noqa: BLE001 - sorted by `trouble`
                 found = trouble(error, self._parts.spark, self._parts.root)

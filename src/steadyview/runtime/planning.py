@@ -16,6 +16,7 @@ from steadyview.maintenance.fitting import fitted, promised
 from steadyview.plans.draft import Draft, DraftInput, RelationInput
 from steadyview.plans.operator import walk
 from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode, hidden_name
+from steadyview.plans.project import Project
 from steadyview.plans.scan import Scan
 from steadyview.runtime.project import ViewFile
 from steadyview.runtime.spark_types import Columns, SparkTypes
@@ -55,6 +56,8 @@ class Planned:
     refusal: ViewRefused | None = None
     algorithm: Kind | None = None
     """The algorithm that somebody forced; None: the default."""
+    averages: tuple[bool, ...] = ()
+    """Per AVG that it keeps, whether it is one of whole numbers."""
 
     @property
     def hidden(self) -> bool:
@@ -252,12 +255,15 @@ class _Planning:
         relations = list(self._relations.values())
         views = {p.name: p.columns for p in self._plans.values() if not p.hidden and p.node}
         draft = plan_view(text, relations, self._unsupported, views)
+        self._types.check_reading(text)
+        averages: list[bool] = []
         nodes: list[PlanNode] = []
         hidden: list[Planned] = []
         for one in draft.drafts:
             origins, types = self._inputs(one, nodes)
             made = self._types.nodes(text.name, one, origins, types)
             nodes.append(made[-1])
+            averages += _of_whole_numbers(one, made[-1])
             hidden += [self._hidden(n) for n in made]
         node = nodes[-1]
         names = zip(draft.names, node.columns, strict=True)
@@ -274,6 +280,7 @@ class _Planning:
             definition,
             None if definition is None else join_tree(definition),
             algorithm=algorithm or None,
+            averages=tuple(averages),
         )
         new = [h for h in hidden[:-1] if h.name not in self._plans]
         self._plans.update({p.name: p for p in [*new, view]})
@@ -325,6 +332,16 @@ class _Planning:
             types.append({i: node.columns[i][1] for i in used})
             origins.append(FromNode(name, node.digest, tuple(types[-1].items())))
         return origins, types
+
+
+def _of_whole_numbers(draft: Draft, node: PlanNode) -> list[bool]:
+    """Per AVG of the draft, whether it is kept as DOUBLE: only that of whole numbers is."""
+    outputs = dict(node.fold.values) if node.fold else {}
+    for operator in walk(node.node.block):
+        if isinstance(operator, Project):
+            outputs |= {n: sql for n, sql in operator.outputs if n not in outputs}
+    wanted = draft.grouped.aggregates if draft.grouped else ()
+    return ["AS DOUBLE)" in outputs[a.name] for a in wanted if a.function == "avg"]
 
 
 def _recomputed_types(

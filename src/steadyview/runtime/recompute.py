@@ -1,11 +1,17 @@
-"""A view's SQL text over its relations as of a cn: for recomputed views and for `verify`."""
+"""A view's SQL text over its relations as of a cn: for recomputed views and for `verify`.
+
+What it reads of other views is recomputed from their texts in the same way, down to the sources.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 
+from steadyview.changes import RelationName
 from steadyview.engine.frames import Frames
 from steadyview.engine.guard import guarded
 from steadyview.query.as_of import Reflection, RelationsAsOf
@@ -13,35 +19,86 @@ from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.views.definition import Average
-from steadyview.views.rewrite import with_tables
+from steadyview.views.plan import views_read
+from steadyview.views.rewrite import averages_in, with_tables
 
 
-def recomputed(
-    parts: Parts, frames: Frames, plan: Planned, moment: Moment, cn: int, folder: Path
-) -> tuple[DataFrame, int]:
-    """The view's rows at cn by its SQL text, and how many log rows compensated the sources."""
-    relations = RelationsAsOf(frames, folder, parts.log, cn)
-    names = {}
-    for relation in plan.relations:
-        source = relation.name.source
-        admitted = admitted_since(source, moment, cn, parts.catalog, parts.log)
-        used = plan.uses(relation.name)
-        columns = [i for i, c in enumerate(relation.columns) if c.name in used] or [0]
-        names[relation.name] = relations.view(
-            relation,
-            columns,
-            moment.snapshots[source],
-            Reflection(admitted.first, admitted.cn, admitted.reflected),
-            others=True,
-        )
-    text = with_tables(plan.text, names, plan.relations, _of_whole_numbers(plan))
-    return guarded(frames.spark, text, names.values()), relations.compensated
+@dataclass
+class Recomputing:
+    """Recomputes views at one cn, under one moment; `plans` are all that a text may read."""
+
+    parts: Parts
+    frames: Frames
+    plans: Mapping[str, Planned]
+    moment: Moment
+    cn: int
+    folder: Path
+    _relations: dict[tuple[RelationName, frozenset[str]], str] = field(default_factory=dict)
+    _as_of: RelationsAsOf | None = None
+
+    @property
+    def compensated(self) -> int:
+        """How many log rows compensated the sources."""
+        return 0 if self._as_of is None else self._as_of.compensated
+
+    def rows(self, plan: Planned) -> DataFrame:
+        """The view's rows by its SQL text."""
+        assert plan.text is not None
+        read = views_read(plan.text, self.plans)
+        views = {n: self.frames.frame("view", self.rows(self.plans[n])) for n in read}
+        relations = {r.name: r for r in plan.relations}
+        uses = {name: plan.uses(name) for name in relations}
+        for hidden in self._hidden(plan):
+            for relation in hidden.relations:
+                relations[relation.name] = relation
+                used = uses.get(relation.name, frozenset()) | hidden.uses(relation.name)
+                uses[relation.name] = used
+        names = {name: self._relation(plan, name, uses[name]) for name in relations}
+        found = list(relations.values())
+        text = with_tables(plan.text, names, found, _of_whole_numbers(plan), views)
+        return guarded(self.frames.spark, text, [*names.values(), *views.values()])
+
+    def _hidden(self, plan: Planned) -> list[Planned]:
+        """The hidden nodes below a view, all of them."""
+        found = []
+        for name in plan.parents:
+            below = self.plans[name]
+            if below.hidden:
+                found += [below, *self._hidden(below)]
+        return found
+
+    def _relation(self, plan: Planned, name: RelationName, used: frozenset[str]) -> str:
+        key = (name, used)
+        if key not in self._relations:
+            everything = [plan, *self._hidden(plan)]
+            relation = next(r for p in everything for r in p.relations if r.name == name)
+            if self._as_of is None:
+                self._as_of = RelationsAsOf(self.frames, self.folder, self.parts.log, self.cn)
+            source = name.source
+            admitted = admitted_since(
+                source, self.moment, self.cn, self.parts.catalog, self.parts.log
+            )
+            columns = [i for i, c in enumerate(relation.columns) if c.name in used] or [0]
+            self._relations[key] = self._as_of.view(
+                relation,
+                columns,
+                self.moment.snapshots[source],
+                Reflection(admitted.first, admitted.cn, admitted.reflected),
+                others=True,
+            )
+        return self._relations[key]
+
+
+def all_sources(plan: Planned, plans: Mapping[str, Planned]) -> frozenset[str]:
+    """The sources that a node reads, itself or over others."""
+    below = (all_sources(plans[name], plans) for name in plan.parents)
+    return plan.sources.union(*below)
 
 
 def _of_whole_numbers(plan: Planned) -> list[Average]:
     """The averages that are kept as DOUBLE: those of anything else are exact in Spark as well."""
-    grouping = plan.definition.grouping if plan.definition else None
-    averages = grouping.averages if grouping else ()
-    values = dict(plan.node.fold.values) if plan.node and plan.node.fold else {}
-    doubles = {a.number for a in averages if "AS DOUBLE" in values[f"_visible_avg_{a.number}"]}
-    return [a for a in averages if a.number in doubles]
+    assert plan.text is not None
+    found = averages_in(plan.text)
+    if len(found) == len(plan.averages):
+        return [a for a, whole in zip(found, plan.averages, strict=True) if whole]
+    return list(found) if plan.averages and all(plan.averages) else []

@@ -36,6 +36,17 @@ class SparkTypes:
         self._session = session
         self._remembered = remembered
 
+    def check_reading(self, text: ViewText) -> None:
+        """ViewRefused if Spark reads the view's text otherwise than we do."""
+
+        def ask() -> bool:
+            from steadyview.engine.reading import check_reading
+
+            check_reading(self._session(), text)
+            return True
+
+        self._answered(["reading", text.name, text.select, text.line, text.column], ask)
+
     def nodes(
         self, view: str, draft: Draft, origins: Sequence[Origin], types: Sequence[Mapping[int, str]]
     ) -> list[PlanNode]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from steadyview.engine.failures import SparkError, reason, spark_told
 from steadyview.engine.frames import Frames
@@ -12,12 +13,17 @@ from steadyview.query.verify import Verdict, difference
 from steadyview.runtime.moment import WaitFor, open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
-from steadyview.runtime.recompute import recomputed
+from steadyview.runtime.recompute import Recomputing, all_sources
 from steadyview.runtime.serving import At, resolve, row_of, rows_at
 from steadyview.warehouse.states import check_readable
 
+Plans = Mapping[str, Planned]
+"""All plans, by name."""
 
-def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -> Verdict:
+
+def verify_view(
+    parts: Parts, plan: Planned, plans: Plans, wait_for: WaitFor, at: At = None
+) -> Verdict:
     """Sources read anew, compensated by the log to the view's cn (or to `at`)."""
     started = time.monotonic()
     row = row_of(parts.catalog, plan)
@@ -26,35 +32,37 @@ def verify_view(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -
     assert cn is not None
     check_readable(row, cn)
     frames = Frames(beside(parts.spark))
-    sources = [parts.sources[s] for s in sorted(plan.sources)]
+    sources = [parts.sources[s] for s in sorted(all_sources(plan, plans))]
     with (
         spark_told(parts.root),
         parts.work_folder("verify") as folder,
         open_moment(sources, wait_for, parts.catalog) as moment,
     ):
         view = rows_at(parts, frames.spark, plan, row, cn)
-        expected, compensated = recomputed(parts, frames, plan, moment, cn, folder)
-        found = difference(frames, view, expected)
+        recomputing = Recomputing(parts, frames, plans, moment, cn, folder)
+        found = difference(frames, view, recomputing.rows(plan))
     return Verdict(
         plan.name,
         cn,
         found.missing == 0 and found.extra == 0,
         found.missing,
         found.extra,
-        compensated,
+        recomputing.compensated,
         time.monotonic() - started,
         found.examples,
     )
 
 
-def verify_or_tell(parts: Parts, plan: Planned, wait_for: WaitFor, at: At = None) -> Verdict:
+def verify_or_tell(
+    parts: Parts, plan: Planned, plans: Plans, wait_for: WaitFor, at: At = None
+) -> Verdict:
     """The verdict; where the view or its sources cannot be read, one that says why.
 
     What concerns every view is raised: a damaged warehouse, a disk or Spark that does not answer.
     """
     started = time.monotonic()
     try:
-        return verify_view(parts, plan, wait_for, at)
+        return verify_view(parts, plan, plans, wait_for, at)
     except (StorageDamaged, StorageUnavailable):
         raise
     except (SteadyviewError, *SparkError) as error:

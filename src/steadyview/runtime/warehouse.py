@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 # What needs Spark, Delta or a driver is imported where it is used: `status` answers without them.
 
 At = int | datetime | str | None
+HIDDEN = "~"
+"""How the name of a node begins that is part of views and none itself."""
 Progress = Callable[[Status], None]
 
 
@@ -141,18 +143,20 @@ class Warehouse:
                 if isinstance(plan, Refused):
                     raise plan.refusal
                 return plan
-        raise _no_view(name, [p.name for p in plans])
+        raise _no_view(name, [p.name for p in plans if not p.name.startswith(HIDDEN)])
 
     # --- looking -----------------------------------------------------------------------------
 
     def check(self) -> list[ViewCheck | SourceCheck]:
         """What is missing at the sources, and every view's verdict; nothing is changed."""
         from steadyview.runtime.checks import checked, missing_at
+        from steadyview.runtime.planning import Refused
         from steadyview.runtime.schemas import looked_at
 
         found = looked_at(self._parts)
         missing = missing_at(self._parts, found)
-        return [*missing, *(checked(p) for p in self._plans(found.relations))]
+        plans = self._plans(found.relations)
+        return [*missing, *(checked(p) for p in plans if isinstance(p, Refused) or not p.hidden)]
 
     def explain(self, name: str) -> Explanation:
         """The maintenance plan of a view."""
@@ -160,7 +164,8 @@ class Warehouse:
         from steadyview.runtime.schemas import looked_at
 
         found = looked_at(self._parts)
-        return explain(self._one_of(self._plans(found.relations), name), found.away)
+        plans = self._plans(found.relations)
+        return explain(self._one_of(plans, name), plans, found.away)
 
     def status(self) -> Status:
         """Where every source and every view stands."""
@@ -189,6 +194,7 @@ class Warehouse:
             [
                 view_status(catalog, r, last, now, rates.get(r.name), building.get(r.name))
                 for r in catalog.views.all()
+                if not r.name.startswith(HIDDEN)
             ],
             self._trouble(),
         )
@@ -317,7 +323,8 @@ class Warehouse:
 
         if view is not None:
             return Recording(self._plan(view).name)
-        names = [plan.name for plan in self._plans(known_relations(self._parts))]
+        plans = self._plans(known_relations(self._parts))
+        names = [p.name for p in plans if not p.name.startswith(HIDDEN)]
         if len(names) != 1:
             raise ConfigError(
                 f"one view can be recorded, and the project has {len(names)}",
@@ -453,13 +460,14 @@ class Warehouse:
         from steadyview.runtime.verifying import verify_or_tell, verify_view
 
         plans = self._readable()
-        names = list(views) if views else [n for n, p in plans.items() if self._has_state(n)]
+        shown = [n for n, p in plans.items() if not p.hidden]
+        names = list(views) if views else [n for n in shown if self._has_state(n)]
         for name in names:
             if name not in plans:
                 raise _no_view(name, list(plans))
         with self._following() as wait_for:
             check = verify_view if views else verify_or_tell
-            return [check(self._parts, plans[n], wait_for, at) for n in names]
+            return [check(self._parts, plans[n], plans, wait_for, at) for n in names]
 
     def _has_state(self, name: str) -> bool:
         row = self._catalog.views.find(name)
