@@ -25,13 +25,13 @@ from typer.testing import CliRunner
 from steadyview.cli.app import app
 from steadyview.cli.starter_project import create_starter
 from steadyview.errors import SteadyviewError
+from steadyview.plans.draft import Draft
+from steadyview.plans.node import Node
+from steadyview.plans.plan import PlanNode
 from steadyview.runtime.checks import checked
 from steadyview.runtime.planning import plan_views
 from steadyview.runtime.project import Project, ViewFile, load_project
 from steadyview.sources.registry import open_source
-from steadyview.plans.draft import Draft
-from steadyview.plans.node import Node
-from steadyview.plans.plan import PlanNode
 from tests.servers import Database, fresh_database, shared_postgres
 from tests.views.shop import RELATIONS, UNSUPPORTED
 

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Window
+from steadyview.engine.statements import delta_sql
 
 from steadyview.algebra import Bag, Row, Summary
 from steadyview.changes import RelationName, RelationSchema, arrow_type
 from steadyview.engine.analysis import typed
 from steadyview.engine.frames import Frames
-from steadyview.engine.spark_algebra import Answer, Handle, SparkAlgebra, Window
-from steadyview.engine.statements import delta_sql
 from steadyview.engine.tagged_log import Admitted, LogTagger, TaggedLog
 from steadyview.maintenance import BatchedSweep, EdgeLookup, Record
 from steadyview.views.definition import Definition

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from steadyview.engine.spark_algebra import HOT, SparkAlgebra
 
 from steadyview.engine.session import open_session
-from steadyview.engine.spark_algebra import HOT, SparkAlgebra
 from tests.engine.sweeping_on_spark import SparkSweeper, realizable
 from tests.maintenance.cases import Case, case, relation, view
 from tests.maintenance.definitions import analyzed

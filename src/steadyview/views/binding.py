@@ -17,7 +17,7 @@ from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean
 from steadyview.views.columns import Scope, Visible
 from steadyview.views.dialect import Spelled
-from steadyview.views.functions import PLANNED, INSTEAD, SCALAR, SESSION_WORDS, refusal_of
+from steadyview.views.functions import INSTEAD, PLANNED, SCALAR, SESSION_WORDS, refusal_of
 from steadyview.views.misreadings import unknown_type
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import inside, place
