@@ -21,7 +21,7 @@ import steadyview
 from steadyview.crash_points import VARIABLE
 from steadyview.delta import compaction
 from steadyview.errors import SteadyviewError
-from steadyview.runtime import housekeeping, pieces
+from steadyview.runtime import building, housekeeping, pieces
 
 
 def attached() -> Any:
@@ -45,9 +45,15 @@ class Keeper:
     def __init__(self, folder: str) -> None:
         self._warehouse = steadyview.open(folder, spark=attached())
 
-    def once(self, crash_at: str | None = None, piece: int | None = None) -> dict[str, Any]:
-        """`piece`: a backlog is cut into pieces of about so many log rows."""
+    def once(
+        self, crash_at: str | None = None, piece: int | None = None, span: int | None = None
+    ) -> dict[str, Any]:
+        """`piece`: a backlog is cut into pieces of about so many log rows; `span`: relations too.
+
+        Those are then read in spans of about so many rows for a first state.
+        """
         os.environ[VARIABLE] = crash_at or ""
+        building.SPAN = span or building.SPAN
         if piece is not None:
             pieces.SIZE.rows, pieces.WARM, pieces.QUICK = piece, 0, -1.0
         return self._warehouse.run_once().to_dict()

@@ -7,6 +7,7 @@ be repeated; what a reader of another process sees is always one committed state
 """
 
 from steadyview.catalog.batches import Batch
+from steadyview.catalog.builds import Build, StoredSpan
 from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock, from_us, to_us
 from steadyview.catalog.lease import Holder, Lease, holder
@@ -18,6 +19,7 @@ from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
 __all__ = [
     "Base",
     "Batch",
+    "Build",
     "Catalog",
     "Clock",
     "Flush",
@@ -26,6 +28,7 @@ __all__ = [
     "Published",
     "Run",
     "SourceState",
+    "StoredSpan",
     "ViewRow",
     "ViewSpec",
     "from_us",

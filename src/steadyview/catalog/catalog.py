@@ -6,6 +6,7 @@ from pathlib import Path
 
 from steadyview.catalog.audits import Audits
 from steadyview.catalog.batches import Batches
+from steadyview.catalog.builds import Builds
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
@@ -29,6 +30,7 @@ class Catalog:
         self.batches = Batches(database)
         self.typed = Typed(database)
         self.audits = Audits(database)
+        self.builds = Builds(database)
         self._database = database
 
     @staticmethod

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from steadyview.catalog.schema import FORMAT, STATEMENTS, UPGRADE
+from steadyview.catalog.schema import FORMAT, STATEMENTS, UPGRADES
 from steadyview.errors import StorageDamaged, StorageUnavailable
 from steadyview.modes import open_file
 
@@ -51,8 +51,9 @@ class Database:
                     " floor) VALUES (1, ?, ?, 0, ?, 0, ?)",
                     (FORMAT, now, now, now),
                 )
-            elif connection.execute("SELECT format FROM warehouse").fetchall() == [(1,)]:
-                for statement in UPGRADE:
+            else:
+                found = connection.execute("SELECT format FROM warehouse").fetchone()
+                for statement in UPGRADES.get(found[0], ()) if found else ():
                     connection.execute(statement)
             if connection.execute("SELECT identity FROM warehouse").fetchall() == [("",)]:
                 connection.execute("UPDATE warehouse SET identity = ?", (self._identity(now),))

@@ -6,11 +6,12 @@ A view's name is unique among the views that are not dropped; its `id` is never 
 storage of a dropped view is never mistaken.
 A `replacement` is built beside the view of its name, until it takes that one's place.
 `typed` holds what Spark said about the types of a view's text over some relations.
+`builds` are first builds that keep what they have read; `spans` say what that is.
 """
 
 from __future__ import annotations
 
-FORMAT = 2
+FORMAT = 3
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -34,6 +35,27 @@ _AUDITS = """CREATE TABLE audits (
         columns TEXT NOT NULL,
         at INTEGER NOT NULL,
         PRIMARY KEY (source, path)
+    ) STRICT"""
+_BUILDS = """CREATE TABLE builds (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        cn INTEGER NOT NULL,
+        views TEXT NOT NULL,
+        relations TEXT NOT NULL
+    ) STRICT"""
+_SPANS = """CREATE TABLE spans (
+        build INTEGER NOT NULL REFERENCES builds (id) ON DELETE CASCADE,
+        source TEXT NOT NULL,
+        path TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        columns TEXT NOT NULL,
+        key INTEGER NOT NULL,
+        low INTEGER,
+        high INTEGER,
+        about INTEGER NOT NULL,
+        rows INTEGER,
+        size INTEGER,
+        digest INTEGER,
+        PRIMARY KEY (build, source, path, number)
     ) STRICT"""
 
 
@@ -109,6 +131,8 @@ STATEMENTS = (
     _ONE_NAME,
     _TYPED,
     _AUDITS,
+    _BUILDS,
+    _SPANS,
     """CREATE TABLE bases (
         view INTEGER NOT NULL REFERENCES views (id),
         base_cn INTEGER NOT NULL,
@@ -128,7 +152,7 @@ STATEMENTS = (
     ) STRICT""",
 )
 
-UPGRADE = (
+_FROM_1 = (
     "DROP TABLE IF EXISTS contacts",
     _CONTACTS,
     "ALTER TABLE warehouse ADD COLUMN identity TEXT NOT NULL DEFAULT ''",
@@ -142,6 +166,7 @@ UPGRADE = (
     _ONE_NAME,
     _TYPED,
     _AUDITS,
-    f"UPDATE warehouse SET format = {FORMAT}",
 )
-"""From format 1."""
+_FROM_2 = (_BUILDS, _SPANS, f"UPDATE warehouse SET format = {FORMAT}")
+UPGRADES = {1: (*_FROM_1, *_FROM_2), 2: _FROM_2}
+"""By the format that is found."""

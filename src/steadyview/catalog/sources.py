@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from steadyview.catalog.builds import end_readers
 from steadyview.catalog.database import Database
 from steadyview.catalog.merging import merge_schema
 from steadyview.changes import Loss, RelationName, RelationSchema
@@ -153,6 +154,7 @@ class Sources:
         with self._database.write() as connection:
             ((last,),) = connection.execute("SELECT last_cn FROM warehouse").fetchall()
             connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+            end_readers(connection, [name])
             connection.execute(
                 "UPDATE runs SET source = ? WHERE source = ?", (f"{name}~{last}", name)
             )

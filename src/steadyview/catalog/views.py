@@ -8,9 +8,10 @@ goes back.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
+from steadyview.catalog.builds import end_readers
 from steadyview.catalog.database import Database
 from steadyview.catalog.sources import store_evidence
 from steadyview.changes import RelationName
@@ -178,10 +179,16 @@ class Views:
         with self._database.write() as connection:
             _stop(connection, name, error, cn, mendable=mendable)
 
-    def lose(self, stopped: Mapping[str, str], evidence: Mapping[RelationName, str]) -> None:
+    def lose(
+        self,
+        stopped: Mapping[str, str],
+        evidence: Mapping[RelationName, str],
+        lost: Iterable[RelationName] = (),
+    ) -> None:
         """Stop views, each for its reason, and remember what the sources say now, all at once.
 
-        So a loss is told to every view that was there, and to no view built from later states.
+        So a loss is told to every view that was there, and to no view built from later states. The
+        builds that read a lost relation go with it.
         """
         with self._database.write() as connection:
             for name, reason in stopped.items():
@@ -191,6 +198,7 @@ class Views:
                 _stop(connection, name, reason, None if cn is None else cn + 1, mendable=False)
             for relation, text in evidence.items():
                 store_evidence(connection, relation, text)
+            end_readers(connection, lost)
 
     def tell(self, name: str, error: str | None) -> None:
         """What keeps the view from going on for now, though it is not stopped; None: nothing."""

@@ -15,7 +15,8 @@ _GOOD = frozenset({"active", "capturing", "idle"})
 
 def status_table(status: Any) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
-    return Group(_headline(status), _sources(status), _views(status), *_errors(status))
+    tables = (_headline(status), _sources(status), _views(status))
+    return Group(*tables, *_building(status), *_errors(status))
 
 
 def status_line(status: Any) -> str:
@@ -24,7 +25,7 @@ def status_line(status: Any) -> str:
     Only what moves is told: the cn, each source's lag and each view's cn.
     """
     sources = ", ".join(f"{s.name} lag {_seconds(s.lag_seconds)}" for s in status.sources)
-    views = ", ".join(f"{v.name} cn {_known(v.cn)} ({v.state})" for v in status.views)
+    views = ", ".join(f"{v.name} cn {_known(v.cn)} ({_how(v)})" for v in status.views)
     line = f"cn {_known(status.cn)} | {sources or 'no sources'} | {views or 'no views'}"
     faults = [status.error, *(s.error for s in status.sources)]
     faults += [f"{v.name}: {v.error}" for v in status.views if v.error]
@@ -67,6 +68,15 @@ def _views(status: Any) -> Any:
         for v in status.views
     ]
     return table(("view", "kind", "level", "state", "cn", "age", "changes/s"), rows)
+
+
+def _building(status: Any) -> list[Text]:
+    building = (v for v in status.views if v.progress)
+    return [Text(f"{v.name}: first state, {v.progress}", style="yellow") for v in building]
+
+
+def _how(view: Any) -> str:
+    return f"{view.state}, {view.progress}" if view.progress else str(view.state)
 
 
 def _errors(status: Any) -> list[Text]:

@@ -42,6 +42,22 @@ def store(
     return _store_by_spark(spark, tasks, relation, columns, path)
 
 
+def store_each(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    relation: RelationSchema,
+    columns: Sequence[int],
+    path: Path,
+) -> list[list[str]]:
+    """The same, and which files hold the rows of each task."""
+    files, _ = store(spark, tasks, relation, columns, path)
+    if len(tasks) == 1:
+        return [files]
+    # a task is a partition, and Spark's files carry the partition's number
+    numbers = [int(Path(f).name.split("-")[1]) for f in files]
+    return [[f for f, n in zip(files, numbers, strict=True) if n == i] for i in range(len(tasks))]
+
+
 def _store_here(
     task: Task, relation: RelationSchema, columns: Sequence[int], path: Path
 ) -> tuple[list[str], int]:

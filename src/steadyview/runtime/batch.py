@@ -144,7 +144,7 @@ class Batch:
         after = min((w.after for w in works if w.after is not None), default=self._moment.upto)
         self._tag_all(list(relations.values()), columns, after)
         self._lookups = Lookups(
-            self._frames, self._folder, self._moment.snapshots, columns, self._logs
+            self._frames, self._folder, self._moment, columns, self._logs
         )
         for share in self._shares:
             share.sweep = self._for(share, partial(self._begun, share.work))
@@ -191,6 +191,8 @@ class Batch:
 
         def tagged(relation: RelationSchema) -> TaggedLog | StorageDamaged:
             admitted = self._admitted[relation.name.source]
+            if relation.name in self._moment.stored:
+                return tagger.tag(relation, [], columns[relation.name], after)
             try:
                 files = self._log.entries(relation.name, admitted.first, admitted.last)
                 listed = [(f.path, f.rows) for f in files]

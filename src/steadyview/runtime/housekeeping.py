@@ -1,8 +1,8 @@
 """Keeping logs and deltas small: merging files, forgetting what lies behind the retention.
 
 A state at cn >= cutoff stays readable: the deltas kept reach back to the older of cutoff and the
-newest base at or before it. A log row stays while a view, an unsettled transaction or a state
-within the retention may need it.
+newest base at or before it. A log row stays while a view, a build, an unsettled transaction or a
+state within the retention may need it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from steadyview.catalog import Published, ViewRow
 from steadyview.crash_points import crash_point
 from steadyview.delta import compaction
 from steadyview.errors import OutsideRetention
+from steadyview.runtime.building import clear_builds
 from steadyview.runtime.parts import Parts
 from steadyview.views.definition import Types
 from steadyview.warehouse.view_store import Shape, ViewStore
@@ -43,6 +44,7 @@ class Housekeeping:
             # a stopped view stays as it is, for whoever looks into it
             if row.cn is not None and row.state != "stopped":
                 self._tidy_view(row, cutoff)
+        clear_builds(self._parts)
         self.logs()
 
     def logs(self) -> None:
@@ -88,7 +90,7 @@ class Housekeeping:
     def _tidy_log(self, source: str, cutoff: int) -> None:
         catalog, log = self._parts.catalog, self._parts.log
         reached = [r.cn for r in catalog.views.all() if r.cn is not None and r.state == "active"]
-        needed = min([cutoff, *reached])
+        needed = min([cutoff, *reached, *(build.cn for build in catalog.builds.all())])
         state = catalog.sources.state(source)
         first = min(catalog.commits.seq_upto(source, needed), state.settled) + 1
         for relation in catalog.sources.schemas(source):

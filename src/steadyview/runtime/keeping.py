@@ -211,6 +211,8 @@ class Keeping:
 
     def stop(self) -> None:
         """End captures and a first state under way."""
+        if "_maintainer" in self.__dict__:
+            self._maintainer.end_building()
         self.captures.stop()
         for beside in (self._builder, self._audit):
             if beside is not None:

@@ -2,7 +2,7 @@
 
 All answers of a batch are over the same frozen states, so an answer by (relation, column) serves
 every view and every occurrence that asks by that column: only values not yet asked for are sent,
-and a relation that was read whole is never asked again.
+and a relation that was read whole is never asked again, be it in an earlier life.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.spark_algebra import Answer, Keys
 from steadyview.engine.tagged_log import ARROW_LIMIT, TaggedLog
 from steadyview.maintenance import EdgeLookup
-from steadyview.sources.contract import Read, ReadTask, Snapshot
+from steadyview.runtime.moment import Moment
+from steadyview.sources.contract import Read, ReadTask
 
 _Topic = tuple[RelationName, int | None]
 
@@ -63,7 +64,7 @@ class Lookups:
         self,
         frames: Frames,
         folder: Path,
-        snapshots: Mapping[str, Snapshot],
+        moment: Moment,
         columns: Mapping[RelationName, tuple[int, ...]],
         logs: Mapping[RelationName, TaggedLog],
     ) -> None:
@@ -71,10 +72,12 @@ class Lookups:
         self.rows = 0
         self._frames = frames
         self._folder = folder
-        self._snapshots = snapshots
+        self._snapshots = moment.snapshots
         self._columns = columns
         self._logs = logs
-        self._known: dict[_Topic, _Known] = {}
+        self._known: dict[_Topic, _Known] = {
+            (name, None): _Known(paths=list(paths)) for name, paths in moment.stored.items()
+        }
         self._numbers = count(1)
         self._lock = Lock()
 

@@ -8,6 +8,7 @@ stops alone, and one in which we failed is tried again alone.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,13 +19,14 @@ from pathlib import Path
 
 from steadyview.catalog import Base, Published, ViewRow, ViewSpec
 from steadyview.catalog import Batch as BatchRecord
-from steadyview.changes import Loss
+from steadyview.changes import Loss, RelationName
 from steadyview.crash_points import crash_point
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped, about
 from steadyview.runtime.batch import Asked, Batch, Done, Work
+from steadyview.runtime.building import Building, clear_builds
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
 from steadyview.runtime.kept import described, goes_on
@@ -75,6 +77,11 @@ class Maintainer:
         self._recordings = recordings or {}
         self._forced = ForcedViews(parts, wait_for, self._recordings)
         self._attempts: dict[str, _Attempt] = {}
+        self._building = Building(parts)
+        self._losing = threading.Lock()
+        self._lost: list[Loss] = []
+        """What was found lost; the first `_lost_before` before first states were begun."""
+        self._lost_before = 0
         self.faults = Faults()
         self.lookups = 0
         self.changes: Counter[str] = Counter()
@@ -93,6 +100,7 @@ class Maintainer:
         for row in self._views.dropped():
             _folder_of(self._parts.root, row).remove()
             self._views.remove(row.id)
+        clear_builds(self._parts)
 
     def _reconciled(self, plan: Planned) -> None:
         row = self._views.find(plan.name)
@@ -201,9 +209,8 @@ class Maintainer:
                 seen = self._parts.sources[name].examine(relations, state.proof)
             known = {r.name: r.evidence for r in relations}
             news = {r: e for r, e in seen.evidence.items() if known.get(r) != e}
-            stopped = self._concerned(seen.losses)
-            if stopped or news:
-                self._views.lose(stopped, news)
+            if news or seen.losses:
+                self._lose(seen.losses, news)
             if seen.losses:
                 found = True
                 with about(name):
@@ -212,7 +219,25 @@ class Maintainer:
 
     def lose(self, losses: Sequence[Loss]) -> None:
         """Stop the views that losses concern, for good."""
-        self._views.lose(self._concerned(losses), {})
+        self._lose(losses, {})
+
+    def _lose(self, losses: Sequence[Loss], evidence: Mapping[RelationName, str]) -> None:
+        with self._losing:
+            self._lost += losses
+            self._views.lose(self._concerned(losses), evidence, [x.relation for x in losses])
+
+    def _publish_first(self, done: Done, publish: Callable[[Sequence[Done]], None]) -> None:
+        """Publish a first state, unless a loss since its moment would have stopped the view.
+
+        It is built again then, from later states.
+        """
+        plan = done.work.plan
+        with self._losing:
+            since = self._lost[self._lost_before :]
+            if not any(plan.loses(x.relation, x.column) for x in since):
+                publish([done])
+                return
+        done.work.store.remove()
 
     def _concerned(self, losses: Sequence[Loss]) -> dict[str, str]:
         """The running views that a loss concerns, each with the reason; they can be rebuilt."""
@@ -282,9 +307,15 @@ class Maintainer:
         """Forget the algorithms' objects: they start again from what is published."""
         self._forced.close()
 
+    def end_building(self) -> None:
+        """Read no more for first states: what was read stays for the next life."""
+        self._building.end()
+
     def _cycled(self, plans: Sequence[Planned], *, building: bool) -> int | None:
         started = self._parts.clock.now_us()
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
+        if building:
+            self._lost_before = len(self._lost)
         with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
             self._stop_lost(plans)
             # after the batch's end is fixed: nothing that a loss may have touched is published
@@ -298,7 +329,26 @@ class Maintainer:
             ]
             if not plans:
                 return None
+            if building:
+                return self._built(plans, rows, moment, started)
             return self._batch(plans, rows, moment, started)
+
+    def _built(
+        self,
+        plans: Sequence[Planned],
+        rows: Mapping[str, ViewRow],
+        moment: Moment,
+        started: int,
+    ) -> int | None:
+        """First states, those that take long over relations stored by this life or others."""
+        reached = None
+        for portion in self._building.portions(plans, rows, moment):
+            if portion.damage is None:
+                reached = self._batch(portion.plans, rows, portion.moment, started)
+            else:
+                for plan in portion.plans:
+                    self._stop_at(plan.name, portion.damage)
+        return reached
 
     def _batch(
         self,
@@ -324,7 +374,7 @@ class Maintainer:
 
             if any(rows[p.name].cn is None for p in plans):
                 for done in chain(batch.first_states(), recomputed()):
-                    publish([done])
+                    self._publish_first(done, publish)
                 self._record(after, moment.upto, batch.asked, started)
             else:
                 self._pieces(batch, after, recomputed, publish, started)

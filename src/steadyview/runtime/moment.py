@@ -9,14 +9,14 @@ the batch's end b. Then, per source, for the transactions that may matter:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 import numpy as np
 
 from steadyview.catalog import Catalog
-from steadyview.changes import StreamPosition, Transaction
+from steadyview.changes import RelationName, StreamPosition, Transaction
 from steadyview.engine.tagged_log import Admitted
 from steadyview.sources.contract import Snapshot, Source
 from steadyview.update_log import UpdateLog
@@ -27,11 +27,22 @@ WaitFor = Callable[[str, StreamPosition], None]
 
 @dataclass
 class Moment:
-    """The batch's end and the frozen sources. Close it, also on failure."""
+    """The batch's end and the frozen sources. Close it, also on failure.
+
+    `newest`: the last cn that was admitted when the sources were frozen. A first state may be of an
+    earlier cn, `upto`; then relations may be `stored`: files with all their rows, one per copy,
+    that reflect exactly the transactions up to `upto` and need neither source nor log.
+    """
 
     upto: int
     snapshots: Mapping[str, Snapshot]
     settled: Mapping[str, int]
+    newest: int
+    stored: Mapping[RelationName, Sequence[str]] = field(default_factory=dict)
+
+    def at(self, cn: int, stored: Mapping[RelationName, Sequence[str]]) -> Moment:
+        """The same frozen sources for a first state at an earlier cn."""
+        return replace(self, upto=cn, stored=stored)
 
     def __enter__(self) -> Moment:
         return self
@@ -60,16 +71,17 @@ def open_moment(sources: Iterable[Source], wait_for: WaitFor, catalog: Catalog) 
         for snapshot in snapshots.values():
             snapshot.close()
         raise
-    return Moment(catalog.commits.last_cn(), snapshots, settled)
+    last = catalog.commits.last_cn()
+    return Moment(last, snapshots, settled, last)
 
 
 def admitted_since(
     source: str, moment: Moment, after: int, catalog: Catalog, log: UpdateLog
 ) -> Admitted:
-    """The source's transactions after cn `after` or not settled, up to the moment's cn."""
+    """The source's transactions after cn `after` or not settled, of all that the moment knows."""
     settled = moment.settled[source]
     first = min(settled, catalog.commits.seq_upto(source, after)) + 1
-    last = catalog.commits.seq_upto(source, moment.upto)
+    last = catalog.commits.seq_upto(source, moment.newest)
     cn = catalog.commits.commit_rows(source, first, last)["cn"].to_numpy()
     reflected = np.ones(len(cn), dtype=bool)
     unsettled = max(settled + 1, first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from steadyview.catalog import Catalog, SourceState, ViewRow, from_us
@@ -33,7 +34,10 @@ class SourceStatus:
 
 @dataclass(frozen=True)
 class ViewStatus:
-    """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none)."""
+    """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none).
+
+    `progress`: how far a first state is that takes long, for people.
+    """
 
     name: str
     kind: str
@@ -44,6 +48,7 @@ class ViewStatus:
     age_seconds: float | None
     rows_per_second: float | None
     error: str | None
+    progress: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,12 @@ def _known_time(catalog: Catalog, cn: int) -> int | None:
 
 
 def view_status(
-    catalog: Catalog, row: ViewRow, last: int, now: int, rate: float | None
+    catalog: Catalog,
+    row: ViewRow,
+    last: int,
+    now: int,
+    rate: float | None,
+    progress: str | None = None,
 ) -> ViewStatus:
     """One view's line. Age: how long ago the first commit was that the view does not show."""
     age = None
@@ -114,7 +124,25 @@ def view_status(
         age,
         rate,
         row.error,
+        progress,
     )
+
+
+def build_progress(catalog: Catalog) -> dict[str, str]:
+    """How far the first states are that take long, by view."""
+    names = {r.id: r.name for r in (*catalog.views.all(), *catalog.views.replacements())}
+    found = {}
+    for build in catalog.builds.all():
+        reading = []
+        for name, group in groupby(build.spans, lambda s: s.relation):
+            spans = list(group)
+            read = sum(s.rows or 0 for s in spans)
+            about = read + sum(s.about for s in spans if s.rows is None)
+            if about > read:
+                reading.append(f"{name}: {read:,} of about {about:,} rows read")
+        text = ", ".join(reading) or "all rows read"
+        found.update({names[i]: text for i in build.views if i in names})
+    return found
 
 
 def source_status(

@@ -32,7 +32,14 @@ from steadyview.nearest import nearest_or_all
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.project import load_project
-from steadyview.runtime.status import RunSummary, Status, source_status, time_of, view_status
+from steadyview.runtime.status import (
+    RunSummary,
+    Status,
+    build_progress,
+    source_status,
+    time_of,
+    view_status,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,6 +169,7 @@ class Warehouse:
         keeping = self._keeping
         errors = keeping.captures.errors() if keeping else {}
         rates = keeping.rates() if keeping else {}
+        building = build_progress(catalog)
         held = holder(self.project.warehouse)
         return Status(
             self.project.name,
@@ -178,7 +186,10 @@ class Warehouse:
                 )
                 for s in catalog.sources.states()
             ],
-            [view_status(catalog, r, last, now, rates.get(r.name)) for r in catalog.views.all()],
+            [
+                view_status(catalog, r, last, now, rates.get(r.name), building.get(r.name))
+                for r in catalog.views.all()
+            ],
             self._trouble(),
         )
 

@@ -57,10 +57,10 @@ class Owner:
 
 @dataclass(frozen=True)
 class Span:
-    """The rows whose value in a column (of whole numbers, never NULL) is in low <= value < high.
+    """The rows whose value in a column (of whole numbers) is in low <= value < high.
 
-    None: no such bound. A row belongs to a span by its content, so that the rows of a span can be
-    compensated by the log rows of the same span.
+    None: no such bound; NULL, should the column get any, is lower than all. A row belongs to a span
+    by its content, so that the rows of a span can be compensated by the log rows of the same span.
     """
 
     column: int

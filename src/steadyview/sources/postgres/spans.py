@@ -55,6 +55,9 @@ def span_condition(relation: RelationSchema, span: Span) -> sql.Composable:
         for text, bound in bounds
         if bound is not None
     ]
+    if span.low is None and given:
+        # the column may have become nullable since the spans were cut
+        given = [sql.SQL("({} OR {} IS NULL)").format(given[0], column)]
     return sql.SQL(" AND ").join(given) if given else sql.SQL("true")
 
 
