@@ -74,6 +74,13 @@ def test_a_view_without_state_and_a_source_without_capture_show_dashes():
     assert "NULL" not in text
 
 
+def test_how_far_a_first_state_is_stands_below_the_tables_and_in_the_line():
+    read = "sales.orders: 400,000 of about 1,200,000 rows read"
+    status = replace(STATUS, views=[replace(REVENUE, state="building", cn=None, progress=read)])
+    assert f"revenue: first state, {read}" in shown(status)
+    assert f"revenue cn - (building, {read})" in status_line(status)
+
+
 def test_the_line_is_one_line():
     assert status_line(STATUS) == "cn 42 | sales lag 0.2 s | revenue cn 41 (active)"
     lost = replace(SALES, error='source "sales" does not answer\ndetail: it is down')
