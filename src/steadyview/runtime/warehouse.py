@@ -106,7 +106,13 @@ class Warehouse:
         if self.before_spark is not None:
             self.before_spark()
         project = self.project
-        return open_session(project.name, project.spark, project.warehouse, self._user_spark)
+        return open_session(
+            project.name,
+            project.spark,
+            project.warehouse,
+            self._user_spark,
+            archive=project.class_archive,
+        )
 
     def _plans(self, relations: Relations) -> list[Planned | Refused]:
         """Planned once per state of the view files and of what is known of the sources."""
