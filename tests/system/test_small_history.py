@@ -150,7 +150,8 @@ def made(
         if cn % 13 == 0 or cn == LAST:
             store.append_rows(_table(delta, shape.delta), cn, lambda _: None)
             delta = []
-    rows = _table(base, shape.base).append_column("_bucket", pa.array(["1-0"] * len(base), pa.string()))
+    buckets = pa.array(["1-0"] * len(base), pa.string())
+    rows = _table(base, shape.base).append_column("_bucket", buckets)
     written = store.write_base(spark.createDataFrame(rows), base_cn, [])
     return store, replace(row, delta_version=store.delta.version()), written
 
