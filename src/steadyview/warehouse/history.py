@@ -10,7 +10,6 @@ order:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,17 +23,10 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.statements import fragile, visible_struct
 from steadyview.warehouse.bounds import surely_shown
 from steadyview.warehouse.impossible import below_zero_at
+from steadyview.warehouse.small_history import Changed as Changed
+from steadyview.warehouse.small_history import small_changes
 from steadyview.warehouse.states import States, nearest
 from steadyview.warehouse.view_store import ViewStore, ddl
-
-
-@dataclass(frozen=True)
-class Changed:
-    """Visible rows that a commit added and removed (an update of a row is one of each)."""
-
-    cn: int
-    added: int
-    removed: int
 
 
 def changes(
@@ -44,18 +36,30 @@ def changes(
     bases: list[Base],
     limit: int,
 ) -> list[Changed]:
-    """The newest commits that changed the view, newest first; Spark only for an aggregate view."""
+    """The newest commits that changed the view, newest first.
+
+    Spark is asked only for an aggregate view, and there where `small_history` does not know it.
+    """
     newest, start, version = row.cn or 0, row.oldest_cn, row.delta_version or 0
     files = store.delta_files(version, start, newest)
     if not files:
         return []
     if not store.shape.states:
         return _counted(store, files, start, newest)[:limit]
-    spark = session()
+    base = nearest(bases, start)
+    found = small_changes(store, row, base)
+    return asked_changes(session(), store, row, base, limit) if found is None else found[:limit]
+
+
+def asked_changes(
+    spark: SparkSession, store: ViewStore, row: ViewRow, base: Base, limit: int
+) -> list[Changed]:
+    """The same for an aggregate view, from Spark."""
+    newest, start, version = row.cn or 0, row.oldest_cn, row.delta_version or 0
     states = States(spark, store)
     delta = states.changed_sql(start, newest, version)
     assert delta is not None
-    first = states.states_sql(nearest(bases, start), start, version)
+    first = states.states_sql(base, start, version)
     sql = _aggregate_changes(Frames(spark), store, delta, first)
     found = spark.sql(
         f"SELECT * FROM ({sql}) WHERE added > 0 OR removed > 0 ORDER BY _cn DESC LIMIT {limit}"
