@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -120,6 +121,14 @@ LOSSES: dict[str, tuple[set[tuple[str, str | None]], list[str]]] = {
         ["ALTER TABLE t ALTER COLUMN a TYPE integer USING a * 100"],
     ),
     "enum label renamed": ({("t", "m")}, ["ALTER TYPE mood RENAME VALUE 'good' TO 'fine'"]),
+    "enum label renamed and back": (
+        {("t", "m")},
+        [
+            "ALTER TYPE mood RENAME VALUE 'good' TO 'fine'",
+            "INSERT INTO t VALUES (2, 'y', 'fine')",
+            "ALTER TYPE mood RENAME VALUE 'fine' TO 'good'",
+        ],
+    ),
     "enum labels swapped": (
         {("t", "m")},
         [
@@ -173,6 +182,12 @@ HARMLESS: dict[str, list[str]] = {
     ],
     "a type made wider": ["ALTER TABLE t ALTER COLUMN b TYPE varchar(50)"],
     "an enum label added": ["ALTER TYPE mood ADD VALUE 'mixed'"],
+    "an enum label added before": ["ALTER TYPE mood ADD VALUE 'mixed' BEFORE 'good'"],
+    "catalogs frozen": [
+        f"VACUUM (FREEZE) {catalog}"
+        for catalog in ("pg_enum", "pg_attribute", "pg_class", "pg_publication")
+    ],
+    "catalogs written anew": ["VACUUM (FULL, FREEZE) pg_enum", "VACUUM (FULL, FREEZE) pg_publication_rel"],
     "indexes and constraints": [
         "CREATE INDEX ON t (a)",
         "ALTER TABLE t ADD CHECK (a < 1000000)",
@@ -359,6 +374,18 @@ def test_what_an_older_catalog_recorded_is_adopted(postgres: PostgresWorld) -> N
         postgres.writer().execute(statement)
     assert examined(watch) == set()
     assert all(r.evidence for r in watch.relations)
+
+
+def test_enum_labels_of_an_older_catalog_are_adopted(postgres: PostgresWorld) -> None:
+    watch = watched(postgres)
+    recorded = json.loads(watch.relations[0].evidence)
+    labels = recorded["columns"]["m"]["labels"]
+    recorded["columns"]["m"]["labels"] = {oid: label for oid, (label, _) in labels.items()}
+    remember(watch, {watch.relations[0].name: json.dumps(recorded)})
+    assert examined(watch) == set()
+    remember(watch, {watch.relations[0].name: json.dumps(recorded)})
+    postgres.writer().execute("ALTER TYPE mood RENAME VALUE 'good' TO 'fine'")
+    assert examined(watch) == {("t", "m")}
 
 
 def test_a_table_outside_the_publication_has_no_evidence_yet(postgres: PostgresWorld) -> None:
