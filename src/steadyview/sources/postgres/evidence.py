@@ -102,6 +102,22 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Identity:
+    """By what the stream must describe a relation: its oid, and its columns' numbers by name."""
+
+    oid: int
+    places: Mapping[str, int]
+
+    @staticmethod
+    def of(relation: RelationSchema) -> Identity | None:
+        """As it was seen last; None if it was never looked at."""
+        known = Evidence.parse(relation.evidence)
+        if known is None:
+            return None
+        return Identity(int(known.oid), {n: c.place for n, c in known.columns.items()})
+
+
+@dataclass(frozen=True)
 class Defect:
     """Why changes of a relation are being lost now, and the statements that end it."""
 
@@ -177,6 +193,11 @@ class Witness:
         self._relations = {r.name: r for r in relations}
         self._look = look
         self._told: dict[tuple[RelationName, str | None], str] = {}
+
+    @property
+    def relations(self) -> list[RelationSchema]:
+        """With what the last look has shown of them."""
+        return list(self._relations.values())
 
     def losses(self) -> list[Loss]:
         """What was not told yet. What is found now is what the next look compares with."""
