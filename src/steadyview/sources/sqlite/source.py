@@ -211,6 +211,7 @@ class SqliteSource:
         if not log.is_current(connection):
             log.upgrade(connection)
             done.append("brought the log up to date")
+        log.count(connection)
         log.claim(connection, self._owner.warehouse)
         return done
 
