@@ -188,7 +188,10 @@ HARMLESS: dict[str, list[str]] = {
         f"VACUUM (FREEZE) {catalog}"
         for catalog in ("pg_enum", "pg_attribute", "pg_class", "pg_publication")
     ],
-    "catalogs written anew": ["VACUUM (FULL, FREEZE) pg_enum", "VACUUM (FULL, FREEZE) pg_publication_rel"],
+    "catalogs written anew": [
+        "VACUUM (FULL, FREEZE) pg_enum",
+        "VACUUM (FULL, FREEZE) pg_publication_rel",
+    ],
     "indexes and constraints": [
         "CREATE INDEX ON t (a)",
         "ALTER TABLE t ADD CHECK (a < 1000000)",

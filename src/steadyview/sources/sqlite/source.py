@@ -31,6 +31,10 @@ class SqliteSource:
     """See `contract.Source`."""
 
     family = "sqlite"
+    unseen = (
+        "rows written by connections with triggers switched off,"
+        " or while all triggers and views were dropped for a while"
+    )
 
     def __init__(
         self, name: str, settings: Mapping[str, Any], base_dir: Path, owner: Owner

@@ -132,11 +132,11 @@ class _Writer:
         """Everything to create, in order."""
         bodies = [
             self._note(self._conflicts()),
-            self._log_replaced(self._gone()) + self._log("NEW", 1),
+            self._log_replaced(self._gone(), besides=1) + self._log("NEW", 1),
             self._note(f"({self._conflicts()}) AND NOT ({self._same('t', 'OLD')})"),
-            self._log_replaced(f"NOT ({self._noted('OLD')}) AND ({self._gone()})")
+            self._log_replaced(f"NOT ({self._noted('OLD')}) AND ({self._gone()})", besides=2)
             + [*self._forget_old(), *self._log("OLD", -1), *self._log("NEW", 1)],
-            [*self._forget_old(), *self._log("OLD", -1)],
+            [*self._forget_old(), f"{_COUNTED}1", *self._log("OLD", -1)],
         ]
         guards = [
             self._when(self._conflicts()),
@@ -174,11 +174,12 @@ class _Writer:
             f"INSERT INTO {self.notes} SELECT {identity}, {row} {found}",
         ]
 
-    def _log_replaced(self, gone: str) -> list[str]:
+    def _log_replaced(self, gone: str, besides: int) -> list[str]:
+        """Log the rows that are gone; they are counted, and so many that are logged after them."""
         return [
             f"INSERT INTO {LOG} (relation, count, nonce, {self.values}) "
             f"SELECT {self.number}, -1, random(), {self.values} FROM {self.notes} WHERE {gone}",
-            f"{_COUNTED}changes()",
+            f"{_COUNTED}changes() + {besides}",
             f"DELETE FROM {self.notes} WHERE {gone}",
         ]
 
@@ -187,7 +188,6 @@ class _Writer:
 
     def _log(self, row: str, count: int) -> list[str]:
         return [
-            f"{_COUNTED}1",
             f"INSERT INTO {LOG} (relation, count, nonce, {self.values}) "
             f"VALUES ({self.number}, {count}, random(), {self._row(row)})"
         ]
