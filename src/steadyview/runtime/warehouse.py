@@ -155,13 +155,17 @@ class Warehouse:
     # --- looking -----------------------------------------------------------------------------
 
     def check(self) -> list[ViewCheck | SourceCheck]:
-        """What is missing at the sources, and every view's verdict; nothing is changed."""
-        from steadyview.runtime.checks import checked, missing_at
+        """What is missing at the sources, every view's verdict, and what capture does not see.
+
+        Nothing is changed.
+        """
+        from steadyview.runtime.checks import checked, missing_at, unseen_at
         from steadyview.runtime.schemas import looked_at
 
         found = looked_at(self._parts)
         missing = missing_at(self._parts, found)
-        return [*missing, *(checked(p) for p in self._plans(found.relations))]
+        plans = self._plans(found.relations)
+        return [*missing, *(checked(p) for p in plans), *unseen_at(self._parts, found)]
 
     def explain(self, name: str) -> Explanation:
         """The maintenance plan of a view."""
