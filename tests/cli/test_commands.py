@@ -54,10 +54,28 @@ def revenue(folder, *arguments: str) -> list[dict]:
 
 def test_check_finds_every_starter_view_incremental(shop):
     checks = json.loads(succeed(shop, "check", "--json"))
-    assert {c["name"]: c["verdict"] for c in checks} == {
+    assert {c["name"]: c["verdict"] for c in checks if "source" not in c} == {
         "order_details": "incremental",
         "revenue_by_region": "incremental",
     }
+
+
+def test_check_notes_what_capture_does_not_see_and_who_does(shop):
+    notes = [c for c in json.loads(succeed(shop, "check", "--json")) if "source" in c]
+    assert [(c["source"], c["verdict"], c["hint"]) for c in notes] == [
+        ("crm", "note", None),
+        ("sales", "note", None),
+    ]
+    assert all(c["message"].endswith("the daily audit does") for c in notes)
+    settings = shop / "steadyview.toml"
+    before = settings.read_text()
+    settings.write_text(before.replace("[sources.crm]", '[sources.crm]\naudit = "off"'))
+    try:
+        told = succeed(shop, "check")
+    finally:
+        settings.write_text(before)
+    assert "only verify does" in " ".join(told.split())
+    assert 'set audit = "daily" in [sources.crm]' in " ".join(told.split())
 
 
 def test_explain_names_the_relations(shop):

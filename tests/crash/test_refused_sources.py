@@ -76,7 +76,10 @@ def test_check_tells_what_is_missing_with_the_statement_to_run(shop, server, spa
         result = CliRunner().invoke(app, command)
         connection.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
     assert result.exit_code == 1, result.output
-    (found,) = [c for c in json.loads(result.stdout) if "source" in c]
+    told = [c for c in json.loads(result.stdout) if "source" in c]
+    (found,) = [c for c in told if c["verdict"] != "note"]
+    (note,) = [c for c in told if c["verdict"] == "note" and c["source"] == "shop"]
+    assert note["message"].endswith("(pg_surgery, a damaged page); the daily audit does")
     assert (found["source"], found["verdict"]) == ("shop", "not ready")
     assert 'ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;' in found["hint"]
     assert CliRunner().invoke(app, command).exit_code == 0

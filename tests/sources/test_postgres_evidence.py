@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -120,6 +122,14 @@ LOSSES: dict[str, tuple[set[tuple[str, str | None]], list[str]]] = {
         ["ALTER TABLE t ALTER COLUMN a TYPE integer USING a * 100"],
     ),
     "enum label renamed": ({("t", "m")}, ["ALTER TYPE mood RENAME VALUE 'good' TO 'fine'"]),
+    "enum label renamed and back": (
+        {("t", "m")},
+        [
+            "ALTER TYPE mood RENAME VALUE 'good' TO 'fine'",
+            "INSERT INTO t VALUES (2, 'y', 'fine')",
+            "ALTER TYPE mood RENAME VALUE 'fine' TO 'good'",
+        ],
+    ),
     "enum labels swapped": (
         {("t", "m")},
         [
@@ -173,6 +183,15 @@ HARMLESS: dict[str, list[str]] = {
     ],
     "a type made wider": ["ALTER TABLE t ALTER COLUMN b TYPE varchar(50)"],
     "an enum label added": ["ALTER TYPE mood ADD VALUE 'mixed'"],
+    "an enum label added before": ["ALTER TYPE mood ADD VALUE 'mixed' BEFORE 'good'"],
+    "catalogs frozen": [
+        f"VACUUM (FREEZE) {catalog}"
+        for catalog in ("pg_enum", "pg_attribute", "pg_class", "pg_publication")
+    ],
+    "catalogs written anew": [
+        "VACUUM (FULL, FREEZE) pg_enum",
+        "VACUUM (FULL, FREEZE) pg_publication_rel",
+    ],
     "indexes and constraints": [
         "CREATE INDEX ON t (a)",
         "ALTER TABLE t ADD CHECK (a < 1000000)",
@@ -285,6 +304,7 @@ def test_a_running_monitor_looks_by_itself_and_tells_each_loss_once(
     loss = told(watch, lambda x: x.relation.path[-1] == "t")
     assert "is not in publication" in loss.reason
     assert loss.seq == watch.transactions[-1].seq
+    assert abs(watch.transactions[-1].committed / 1e6 - time.time()) < 60
     writer.execute("INSERT INTO u VALUES (2)")
     watch.drain()
     assert len([x for c in watch.chunks for x in c.lost]) == 1
@@ -361,9 +381,207 @@ def test_what_an_older_catalog_recorded_is_adopted(postgres: PostgresWorld) -> N
     assert all(r.evidence for r in watch.relations)
 
 
+def test_enum_labels_of_an_older_catalog_are_adopted(postgres: PostgresWorld) -> None:
+    watch = watched(postgres)
+    recorded = json.loads(watch.relations[0].evidence)
+    labels = recorded["columns"]["m"]["labels"]
+    recorded["columns"]["m"]["labels"] = {oid: label for oid, (label, _) in labels.items()}
+    remember(watch, {watch.relations[0].name: json.dumps(recorded)})
+    assert examined(watch) == set()
+    remember(watch, {watch.relations[0].name: json.dumps(recorded)})
+    postgres.writer().execute("ALTER TYPE mood RENAME VALUE 'good' TO 'fine'")
+    assert examined(watch) == {("t", "m")}
+
+
 def test_a_table_outside_the_publication_has_no_evidence_yet(postgres: PostgresWorld) -> None:
     postgres.table("t", "id integer")
     source = postgres.source("t")
     assert source.schemas()[0].evidence == ""
     source.prepare(source.schemas())
     assert source.schemas()[0].evidence
+
+
+SWAP_TABLES = [
+    "ALTER TABLE t RENAME TO z",
+    "ALTER TABLE w RENAME TO t",
+    "ALTER TABLE z RENAME TO w",
+]
+SWAP_COLUMNS = [
+    "ALTER TABLE t RENAME a TO z",
+    "ALTER TABLE t RENAME b TO a",
+    "ALTER TABLE t RENAME z TO b",
+]
+ROW = "INSERT INTO t VALUES (3, 3, 30)"
+# what is done, used and undone: the catalog is as it was, only the stream can tell
+THERE_AND_BACK: dict[str, tuple[set[tuple[str, str | None]], list[str]]] = {
+    "renamed": (
+        TABLE,
+        [
+            "ALTER TABLE t RENAME TO t2",
+            "INSERT INTO t2 VALUES (2, 2, 20)",
+            "ALTER TABLE t2 RENAME TO t",
+            ROW,
+        ],
+    ),
+    "renamed, nothing written afterwards": (
+        TABLE,
+        [
+            "ALTER TABLE t RENAME TO t2",
+            "INSERT INTO t2 VALUES (2, 2, 20)",
+            "ALTER TABLE t2 RENAME TO t",
+        ],
+    ),
+    "renamed in one transaction": (
+        TABLE,
+        [
+            "BEGIN; ALTER TABLE t RENAME TO t2; INSERT INTO t2 VALUES (2, 2, 20);"
+            " ALTER TABLE t2 RENAME TO t; COMMIT",
+            ROW,
+        ],
+    ),
+    "emptied under another name": (
+        TABLE,
+        ["ALTER TABLE t RENAME TO t2", "TRUNCATE t2", "ALTER TABLE t2 RENAME TO t", ROW],
+    ),
+    "moved to another schema": (
+        TABLE,
+        [
+            "CREATE SCHEMA other",
+            "ALTER TABLE t SET SCHEMA other",
+            "INSERT INTO other.t VALUES (2, 2, 20)",
+            "ALTER TABLE other.t SET SCHEMA public",
+            ROW,
+        ],
+    ),
+    "two watched tables swapped": (
+        {("t", None), ("w", None)},
+        [*SWAP_TABLES, "INSERT INTO t VALUES (101, 101, 101)", *SWAP_TABLES],
+    ),
+    "two watched tables swapped, both written": (
+        {("t", None), ("w", None)},
+        [
+            *SWAP_TABLES,
+            "INSERT INTO w VALUES (2, 2, 20)",
+            "INSERT INTO t VALUES (101, 101, 101)",
+            *SWAP_TABLES,
+            ROW,
+        ],
+    ),
+    "swapped with a table that is not watched": (
+        TABLE,
+        [
+            "CREATE TABLE new (LIKE t)",
+            "ALTER TABLE new REPLICA IDENTITY FULL",
+            f"ALTER PUBLICATION {PUBLICATION} ADD TABLE ONLY new",
+            "ALTER TABLE t RENAME TO old; ALTER TABLE new RENAME TO t",
+            "INSERT INTO t VALUES (2, 2, 20)",
+            "ALTER TABLE t RENAME TO new; ALTER TABLE old RENAME TO t",
+            ROW,
+        ],
+    ),
+    "two columns swapped": (
+        {("t", "a"), ("t", "b")},
+        [*SWAP_COLUMNS, "INSERT INTO t (id, a, b) VALUES (2, 20, 2)", *SWAP_COLUMNS, ROW],
+    ),
+    "column renamed": (
+        {("t", "a")},
+        [
+            "ALTER TABLE t RENAME a TO z",
+            "INSERT INTO t VALUES (2, 2, 20)",
+            "ALTER TABLE t RENAME z TO a",
+            ROW,
+        ],
+    ),
+    "another column of the name": (
+        {("t", "b")},
+        [
+            "ALTER TABLE t RENAME b TO z",
+            "ALTER TABLE t ADD COLUMN b integer",
+            "INSERT INTO t VALUES (2, 2, 20, 21)",
+            "ALTER TABLE t DROP COLUMN b",
+            "ALTER TABLE t RENAME z TO b",
+            ROW,
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("seen", ["nothing yet", "a row"])
+@pytest.mark.parametrize("monitored", ["afterwards", "meanwhile"])
+@pytest.mark.parametrize("done", THERE_AND_BACK)
+def test_what_was_written_under_another_identity_is_lost(
+    postgres: PostgresWorld, done: str, monitored: str, seen: str
+) -> None:
+    for name in "tw":
+        postgres.table(name, "id integer PRIMARY KEY, a integer, b integer")
+    watch = postgres.watch("t", "w")
+    writer = postgres.writer()
+    writer.execute("INSERT INTO w VALUES (100, 100, 100)")
+    if seen == "a row":
+        writer.execute("INSERT INTO t VALUES (1, 1, 10)")
+    watch.drain()
+    at, seq = watch.chunks[-1].position, len(watch.transactions) + 1
+    if monitored == "afterwards":
+        watch.monitor.close()
+    lost, statements = THERE_AND_BACK[done]
+    for statement in statements:
+        writer.execute(statement)
+    if monitored == "afterwards":
+        postgres.reopen(watch, at, seq)
+    watch.drain()
+    assert set(watch.lost) == lost
+    first = watch.source.snapshot()
+    writer.execute("INSERT INTO t VALUES (7, 7, 70)")
+    watch.chunks.clear()
+    watch.drain()
+    assert not watch.lost, "what is as it was is no further loss"
+    assert (7, 7, 70) in watch.replay(watch.relations[0])
+    first.close()
+
+
+def test_a_table_made_anew_is_captured_after_the_look_that_tells_it(
+    postgres: PostgresWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = watched(postgres)
+    writer = postgres.writer()
+    for statement in LOSSES["dropped and made anew"][1]:
+        writer.execute(statement)
+    at, seq = watch.chunks[-1].position, len(watch.transactions) + 1
+    postgres.reopen(watch, at, seq)
+    told(watch, lambda x: x.relation.path[-1] == "t")
+    watch.chunks.clear()
+    writer.execute("INSERT INTO t VALUES (5, 'e', 'bad', NULL, 5)")
+    watch.drain()
+    assert not watch.lost
+    assert watch.replay(watch.relations[0]) == Counter([(5, "e", "bad", None, 5)])
+
+
+def test_an_unused_column_dropped_while_changes_wait_takes_no_other_with_it(
+    postgres: PostgresWorld,
+) -> None:
+    postgres.table("t", "id integer PRIMARY KEY, a integer, b integer")
+    watch = postgres.watch("t")
+    writer = postgres.writer()
+    watch.monitor.close()
+    writer.execute("INSERT INTO t VALUES (1, 1, 10)")
+    writer.execute("ALTER TABLE t DROP COLUMN a")
+    writer.execute("ALTER TABLE t ADD COLUMN c integer")
+    writer.execute("INSERT INTO t VALUES (2, 20, 200)")
+    postgres.reopen(watch, watch.start, 1)
+    watch.drain()
+    assert set(watch.lost) == {("t", "a")}
+
+
+def test_a_relation_that_was_never_looked_at_is_known_by_what_the_stream_first_says(
+    postgres: PostgresWorld,
+) -> None:
+    watch = watched(postgres)
+    watch.relations = [replace(r, evidence="") for r in watch.relations]
+    postgres.reopen(watch, watch.start, 1)
+    watch.drain()
+    assert not watch.lost
+    writer = postgres.writer()
+    for statement in ["ALTER TABLE u RENAME TO u2", "DELETE FROM u2", "ALTER TABLE u2 RENAME TO u"]:
+        writer.execute(statement)
+    watch.drain()
+    assert set(watch.lost) == {("u", None)}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from steadyview.errors import ChangesLost, ColumnLost, SourceDiverged, SourceRefused
+from steadyview.sources.sqlite import evidence, log
 from steadyview.sources.sqlite.proof import Proof
+from steadyview.sources.sqlite.schema import read_table
 from tests.sources.keeper import Keeper, plus
 from tests.sources.test_sqlite import SHAPES
-from tests.sources.world import SqliteWorld
+from tests.sources.world import SqliteWorld, Writer
 
 ROWS = "INSERT INTO t (v) VALUES ('{0}1'), ('{0}2'), ('{0}3')"
 
@@ -248,6 +253,39 @@ def test_where_a_snapshot_was_taken_of_another_past_no_transaction_is_cut(keeper
     assert [t.rows for c in keeper.chunks for t in c.transactions][-1:] == [6]
 
 
+def uncounted(trigger: str) -> str:
+    """The trigger's text as it was before rows were counted."""
+    counting = r"UPDATE _steadyview_written SET seq = seq \+ (1|changes\(\) \+ \d); "
+    return re.sub(counting, "", trigger)
+
+
+def without_new_guards(writer: Writer) -> None:
+    writer.execute("DROP VIEW _steadyview_1_guard_view")
+    writer.execute("DROP INDEX _steadyview_1_guard_index")
+    writer.execute("DROP TABLE _steadyview_written")
+
+
+def before_counting(keeper: Keeper) -> None:
+    """Make the log what it was before rows were counted, guarded by a trigger alone."""
+    writer = keeper.world.writer()
+    writer.execute("PRAGMA writable_schema = ON")
+    triggers = writer.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+    writer.execute("BEGIN")
+    for name, text in triggers:
+        edit = "UPDATE sqlite_master SET sql = ? WHERE name = ?"
+        writer.execute(edit, uncounted(text), name)
+    writer.execute("PRAGMA schema_version = 4711")
+    writer.execute("COMMIT")
+    writer.close()
+    writer = keeper.world.writer()
+    without_new_guards(writer)
+    # the fingerprint of those texts, as that version noted it
+    ((logged,),) = [log.relations(writer.connection).values()]
+    table = read_table(writer.connection, "src", "t")
+    known_by = evidence.fingerprint_of(writer.connection, logged, table)
+    writer.execute("UPDATE _steadyview_relations SET triggers = ?", known_by)
+
+
 def older(keeper: Keeper) -> None:
     """Make the log what older versions wrote: no numbers drawn, no guard, no owner."""
     writer = keeper.world.writer()
@@ -258,7 +296,8 @@ def older(keeper: Keeper) -> None:
     for name, text in triggers:
         writer.execute(f"DROP TRIGGER {name}")
         if "guard" not in name:
-            writer.execute(text.replace("nonce, ", "").replace("random(), ", ""))
+            writer.execute(uncounted(text.replace("nonce, ", "").replace("random(), ", "")))
+    without_new_guards(writer)
     writer.execute("ALTER TABLE _steadyview_log DROP COLUMN nonce")
     for column in ("defaults", "triggers", "made"):
         writer.execute(f"ALTER TABLE _steadyview_relations DROP COLUMN {column}")
@@ -351,14 +390,48 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("how", ["restored in one transaction", *BROKEN])
+def all_triggers_restored(keeper: Keeper) -> list[str]:
+    """What every "no triggers during this load" script does: all of them, in their order."""
+    triggers = keeper.world.writer().execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+    )
+    return [
+        *(f"DROP TRIGGER {name}" for name, _ in triggers),
+        "DELETE FROM t WHERE id = 1",
+        "INSERT INTO t (v) VALUES ('unseen')",
+        *(text for _, text in triggers),
+    ]
+
+
+@pytest.mark.parametrize("before", ["nothing", "vacuum", "sorted dump"])
+@pytest.mark.parametrize("after", ["nothing", "vacuum"])
+def test_all_triggers_dropped_and_made_again_in_their_order_are_told(
+    keeper: Keeper, before: str, after: str
+) -> None:
+    write(keeper, ROWS.format("a"))
+    keeper.life()
+    if before == "vacuum":
+        keeper.world.writer().execute("VACUUM")
+    if before == "sorted dump":
+        replaced(keeper, sorted_dump(keeper))
+    write(keeper, *all_triggers_restored(keeper))
+    if after == "vacuum":
+        keeper.world.writer().execute("VACUUM")
+    write(keeper, ROWS.format("b"))
+    assert set(keeper.examine()) == {("t", None)}
+    keeper.life()
+    assert keeper.lost == {("t", None)}
+
+
+@pytest.mark.parametrize("how", ["all restored", "restored in one transaction", *BROKEN])
 @pytest.mark.parametrize("running", [False, True])
 def test_a_relation_of_which_changes_may_be_missing_is_lost_as_a_whole_and_can_be_used_again(
     keeper: Keeper, how: str, running: bool
 ) -> None:
     write(keeper, ROWS.format("a"))
     keeper.life()
-    statements = BROKEN.get(how) or restored_triggers(keeper)
+    restored = all_triggers_restored if how == "all restored" else restored_triggers
+    statements = BROKEN.get(how) or restored(keeper)
     if running:
         keeper.start()
         keeper.take()
@@ -538,22 +611,130 @@ def test_what_harms_nothing_is_no_loss(keeper: Keeper, how: str) -> None:
     assert Counter({r: n for r, n in images.items() if n}) == Counter(seen)
 
 
-def test_a_file_restored_from_its_text_goes_on(keeper: Keeper) -> None:
-    write(keeper, ROWS.format("a"))
-    keeper.life()
+def dump(keeper: Keeper) -> str:
     connection = sqlite3.connect(keeper.world.path)
     text = "\n".join(connection.iterdump())
     connection.close()
+    return text
+
+
+def shell_dump(keeper: Keeper) -> str:
+    if shutil.which("sqlite3") is None:
+        pytest.skip("there is no sqlite3 shell")
+    made = subprocess.run(
+        ["sqlite3", str(keeper.world.path), ".dump"], capture_output=True, text=True, check=True
+    )
+    return made.stdout
+
+
+def sorted_dump(keeper: Keeper) -> str:
+    """As newer shells write it: views before triggers before indexes."""
+    connection = sqlite3.connect(keeper.world.path)
+    rest = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE type IN ('view', 'trigger', 'index')"
+        " AND sql NOT NULL ORDER BY type DESC, rowid"
+    ).fetchall()
+    text = "\n".join(connection.iterdump()).removesuffix("COMMIT;")
+    connection.close()
+    for (one,) in rest:
+        text = text.replace(f"{one};", "")
+    return text + "\n".join(f"{one};" for (one,) in rest) + "\nCOMMIT;"
+
+
+def replaced(keeper: Keeper, text: str) -> None:
+    """Put a file made from the text in the place of the source's."""
     copy = keeper.world.folder / "dumped.db"
     made = sqlite3.connect(copy)
     made.executescript(text)
     made.execute("PRAGMA journal_mode = WAL")
     made.close()
+    keeper.world.close()
     by_renaming(keeper.world.path, copy)
+
+
+@pytest.mark.parametrize("dumped", [dump, shell_dump, sorted_dump])
+@pytest.mark.parametrize("vacuumed", ["not", "before", "in the next life"])
+def test_a_file_restored_from_its_text_goes_on(
+    keeper: Keeper, dumped: Callable[[Keeper], str], vacuumed: str
+) -> None:
+    write(keeper, ROWS.format("a"))
+    keeper.life()
+    if vacuumed == "before":
+        keeper.world.writer().execute("VACUUM")
+    replaced(keeper, dumped(keeper))
     write(keeper, ROWS.format("b"))
     keeper.life()
+    if vacuumed == "in the next life":
+        keeper.world.writer().execute("VACUUM")
+        write(keeper, ROWS.format("c"))
+        keeper.life()
     assert (keeper.told, keeper.examine()) == ([], {})
     assert keeper.changes("t", 0) == keeper.state("t")
+
+
+def test_a_log_from_before_rows_were_counted_is_taken_over_without_a_loss(keeper: Keeper) -> None:
+    write(keeper, ROWS.format("a"))
+    keeper.life()
+    before_counting(keeper)
+    write(keeper, ROWS.format("b"))
+    assert keeper.examine() == {}
+    keeper.life()
+    assert len(keeper.done) == 1
+    write(keeper, ROWS.format("c"))
+    keeper.life()
+    assert keeper.done == []
+    assert (keeper.told, keeper.examine()) == ([], {})
+    assert keeper.changes("t", 0) == keeper.state("t")
+
+
+@pytest.mark.parametrize("captured", [0, 1, 2])
+@pytest.mark.parametrize("written", [0, 1, 3, 5])
+@pytest.mark.parametrize("running", [False, True])
+def test_rows_deleted_from_the_end_of_the_log_are_missed_however_far_it_was_written_since(
+    keeper: Keeper, captured: int, written: int, running: bool
+) -> None:
+    for n in range(captured):
+        write(keeper, ROWS.format(f"{n} "))
+        keeper.life()
+    if running:
+        keeper.start()
+        keeper.take()
+    ((last,),) = keeper.world.writer().execute("SELECT coalesce(max(seq), 0) FROM _steadyview_log")
+    # in one transaction, so that a running monitor cannot come between
+    write(keeper, ROWS.format("unseen"), f"DELETE FROM _steadyview_log WHERE seq > {last}")
+    for n in range(written):
+        write(keeper, ROWS.format(f"later {n} "))
+    with pytest.raises(SourceDiverged, match="were written"):
+        keeper.examine()
+    with pytest.raises(SourceDiverged, match="were written"):
+        keeper.take() if running else keeper.start()
+
+
+def test_what_a_failed_statement_kept_and_what_was_undone_is_counted_right(keeper: Keeper) -> None:
+    writer = keeper.world.writer()
+    write(keeper, "CREATE UNIQUE INDEX by_v ON t (v)")
+    keeper.life()
+    keeper.told.clear()
+    keeper.examine()
+    writer.execute(ROWS.format("a"))
+    for clause in ("FAIL", "ABORT", "ROLLBACK", "IGNORE", "REPLACE"):
+        for statement in (
+            f"INSERT OR {clause} INTO t (v) VALUES ('{clause}'), ('a2'), ('{clause} 2')",
+            f"UPDATE OR {clause} t SET v = 'a3' WHERE v <> 'a1'",
+        ):
+            with suppress(sqlite3.IntegrityError):
+                writer.execute(statement)
+    writer.execute("BEGIN")
+    writer.execute(ROWS.format("b"))
+    writer.execute("SAVEPOINT s")
+    writer.execute(ROWS.format("c"))
+    writer.execute("ROLLBACK TO s")
+    writer.execute("COMMIT")
+    keeper.life()
+    assert (keeper.told, keeper.examine()) == ([], {})
+    counted = "SELECT seq, (SELECT max(seq) FROM _steadyview_log) FROM _steadyview_written"
+    ((count, last),) = writer.execute(counted)
+    assert count == last > 3
 
 
 def test_two_tables_that_changed_names_are_both_lost(sqlite: SqliteWorld) -> None:

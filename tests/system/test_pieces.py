@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 import steadyview
 from steadyview.algebra import Bag, Row
 from steadyview.runtime import pieces
+from steadyview.runtime.warehouse import Warehouse
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import capturing, read
 
@@ -96,3 +98,61 @@ def test_a_backlog_is_published_in_pieces_and_every_state_is_right(
             if cn < FAILS_AT:
                 assert read(wh, "quotients", at=cn) == state["quotients"], cn
         assert read(wh, "distinct") == states[last]["distinct"]
+
+
+class OnceSomethingIsShown(threading.Event):
+    """A wish to stop that comes when the first piece of a backlog is published."""
+
+    def __init__(self, wh: Warehouse) -> None:
+        super().__init__()
+        self._wh = wh
+
+    def is_set(self) -> bool:
+        if not super().is_set() and self._wh._catalog.views.get("pairs").cn:
+            self.set()
+        return super().is_set()
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_wish_to_stop_is_heard_between_two_pieces_and_nothing_is_lost(
+    database: SqliteFile, tmp_path: Path, spark: SparkSession
+) -> None:
+    views = {name: VIEWS[name] for name in ("pairs", "sums", "distinct")}
+    folder = write_project(tmp_path / "project", {"s": database}, views)
+    states: list[dict[str, Bag[Row]]] = []
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        with capturing(wh) as admit:
+            for statement in ("", *STATEMENTS):
+                if statement:
+                    database.writer().execute(statement)
+                    admit("s")
+                states.append({v: expected(tmp_path / "s.db", sql) for v, sql in views.items()})
+        wh.run(OnceSomethingIsShown(wh))
+        stopped_at = wh._catalog.views.get("pairs").cn
+        assert stopped_at is not None
+        assert 0 < stopped_at < len(STATEMENTS)
+        for view in ("pairs", "sums"):
+            assert read(wh, view) == states[stopped_at][view]
+        assert read(wh, "distinct", at=0) == states[0]["distinct"]
+        wh.run_once()
+        assert {v.name: v.cn for v in wh.status().views} == dict.fromkeys(views, len(STATEMENTS))
+        for cn, state in enumerate(states):
+            for view in ("pairs", "sums"):
+                assert read(wh, view, at=cn) == state[view], (view, cn)
+        assert read(wh, "distinct") == states[-1]["distinct"]
+
+
+def test_a_run_tells_the_warnings_of_view_files_once(
+    database: SqliteFile, tmp_path: Path, spark: SparkSession
+) -> None:
+    views = {"odd": "SELECT x, 'y' AS t FROM s.a WHERE \"y\" = 'y'", "pairs": VIEWS["pairs"]}
+    folder = write_project(tmp_path / "project", {"s": database}, views)
+    told: list[str] = []
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.tell = told.append
+        wh.run_once()
+        (folder / "views" / "pairs.sql").write_text(VIEWS["sums"])
+        wh.run_once()
+    assert len(told) == 1
+    assert told[0].startswith(f"{folder / 'views' / 'odd.sql'}: warning: ")

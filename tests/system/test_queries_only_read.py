@@ -322,6 +322,26 @@ def test_a_misspelt_view_is_told_with_the_nearest_name(wh: Warehouse) -> None:
     assert refused.value.hint == 'did you mean "orders"?'
 
 
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (f"java_method({JAVA})", "with the rows of the answer"),
+        ("reflect('java.lang.System', 'exit')", "with the rows of the answer"),
+        ("input_file_name()", "with the rows of the answer"),
+        ("xpath('<a/>', 'a')", "from_json"),
+        ("current_user()", "write the value itself"),
+        ("version()", "write the value itself"),
+        ("nothing_like_it()", "with the rows of the answer"),
+    ],
+)
+def test_a_refused_function_is_told_with_what_to_write_instead(
+    wh: Warehouse, call: str, hint: str
+) -> None:
+    with pytest.raises(QueryRefused) as refused:
+        wh.query(f"SELECT {call} FROM orders")
+    assert hint in str(refused.value.hint)
+
+
 def test_a_misspelt_function_is_told_with_the_nearest_name(wh: Warehouse) -> None:
     with pytest.raises(QueryRefused) as refused:
         wh.query("SELECT uper(town) FROM orders")

@@ -22,6 +22,7 @@ def command(
     """Say of every view: incremental, recomputed or refused; and what is missing at the sources.
 
     A refused view comes with a reason code (docs/reasons.md), its place in the file and a hint.
+    A note at each source says what capture does not see there, and whether an audit does.
     Nothing is changed. Exit code 1 if a view is refused or a source is not ready.
 
     [bold]Example[/]
@@ -54,7 +55,8 @@ def _show(checks: list[Any]) -> None:
 
 
 def _missing(check: Any) -> Text:
-    text = Text.assemble((f"{check.name}: ", "bold red"), check.message)
+    style = "dim" if check.verdict == "note" else "bold red"
+    text = Text.assemble((f"{check.name}: ", style), check.message)
     return text.append(f"\n  hint: {check.hint}") if check.hint else text
 
 

@@ -56,6 +56,7 @@ def command(  # noqa: PLR0913 - the options of a command
     """
     with reporting(as_json=json, debug=debug), opened(project) as warehouse:
         tell_rights(warehouse.project)
+        warehouse.tell = note
         if record is not None:
             check_writable(record)
         recordings = [] if record is None else [warehouse.recording(view)]

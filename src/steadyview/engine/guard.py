@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.engine.plan_tree import Node, frame_of, functions, parse, tree
 from steadyview.errors import QueryRefused
-from steadyview.views.functions import QUERY
+from steadyview.views.functions import QUERY, SESSION_WORDS
 
 _SPARK = "org.apache.spark.sql."
 
@@ -85,6 +85,10 @@ _CALLS = _of(
 )
 _DESCRIBE = _of("catalyst.plans.logical", "DescribeColumn DescribeRelation")
 _EXPLAIN = f"{_SPARK}execution.command.ExplainCommand"
+_ELSEWHERE = (
+    "use SQL's own functions; what they cannot do, do with the rows of the answer "
+    "(--format csv or json; from Python: steadyview.open(...).query(...))"
+)
 _HINT = "write one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE) over the project's views"
 
 
@@ -215,17 +219,31 @@ class _Judge:
             raise QueryRefused(
                 f'the function "{name}" is not allowed in a query',
                 detail="it can reach beyond the views: files, the machine, or the session",
+                hint=_instead(name),
             )
         close = difflib.get_close_matches(name, QUERY & self._functions.keys(), n=1)
         raise QueryRefused(
             f'there is no function "{name}"',
             detail="Spark's own functions can be used, by their plain names",
-            hint=f'did you mean "{close[0]}"?' if close else None,
+            hint=f'did you mean "{close[0]}"?' if close else _ELSEWHERE,
         )
 
     def _foreign(self, node: Node) -> QueryRefused:
         names = sorted(f'"{name}"' for name, kind in self._functions.items() if kind == node.kind)
         return _refused(" or ".join(names) or _words(node.name), node)
+
+
+def _instead(name: str) -> str:
+    """What to write in place of a function that is not allowed.
+
+    >>> _instead("current_user")
+    'write the value itself, as a text or a number'
+    """
+    if name in (*SESSION_WORDS, "current_path", "version"):
+        return "write the value itself, as a text or a number"
+    if "xml" in name or name.startswith("xpath"):
+        return "take the text apart where the answer is read, or keep it as JSON (from_json)"
+    return _ELSEWHERE
 
 
 def _with(node: Node, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[str]]]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
+
+from steadyview.engine.java import compiled
 
 _compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _functions: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
@@ -75,17 +76,5 @@ def _helper(spark: SparkSession) -> Any:
     """The compiled class, once per JVM."""
     gateway: Any = spark.sparkContext._gateway
     if gateway not in _compiled:
-        _compiled[gateway] = _compile(gateway)
+        _compiled[gateway] = compiled(gateway, "PlanTree")
     return _compiled[gateway]
-
-
-def _compile(gateway: Any) -> Any:
-    jvm = gateway.jvm
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(Path(__file__).with_name("PlanTree.java").read_text(encoding="utf-8"))
-    found = compiler.getClassLoader().loadClass("PlanTree")
-    nothing = gateway.new_array(jvm.java.lang.Class, 0)
-    return found.getDeclaredConstructor(nothing).newInstance(
-        gateway.new_array(jvm.java.lang.Object, 0)
-    )

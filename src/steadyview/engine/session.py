@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
+from steadyview.engine.class_archive import class_archive, write_at_exit
 from steadyview.errors import ConfigError
 from steadyview.modes import current_umask
 
@@ -69,10 +71,27 @@ _START = {
 _LOCAL = {"spark.storage.blockManagerHeartbeatTimeoutMs": str(24 * 3600 * 1000)}
 
 
+_JAVA = "spark.driver.defaultJavaOptions"
+"""Spark puts these before spark.driver.extraJavaOptions, and of two words Java takes the last."""
+# Most code runs a few times: the second compiler costs more than it brings. Without it Java would
+# take 48 MB for compiled code, which are full after some batches.
+_FAST_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+# the Java that only finds out how to start the other one
+_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 def open_session(
-    name: str, settings: Mapping[str, str], warehouse: Path, user: SparkSession | None = None
+    name: str,
+    settings: Mapping[str, str],
+    warehouse: Path,
+    user: SparkSession | None = None,
+    *,
+    archive: bool = True,
 ) -> SparkSession:
-    """A session of our own: new, or beside the user's in the same application."""
+    """A session of our own: new, or beside the user's in the same application.
+
+    `archive`: use an archive of Spark's classes, and write it if there is none.
+    """
     for key in _MEANING:
         if settings.get(key, _WORK[key]) != _WORK[key]:
             raise ConfigError(
@@ -80,7 +99,10 @@ def open_session(
                 detail=f"views are computed with {_WORK[key]}, whatever session reads them",
                 hint=f'remove "{key}" from [spark]',
             )
-    session = user.newSession() if user is not None else _start(name, settings, warehouse)
+    if user is not None:
+        session = user.newSession()
+    else:
+        session = _start(name, settings, warehouse, archive=archive)
     cores = session.sparkContext.defaultParallelism
     for key, value in {**_WORK, "spark.sql.shuffle.partitions": str(cores)}.items():
         session.conf.set(key, value)
@@ -106,25 +128,26 @@ def ended(session: SparkSession) -> bool:
         return True
 
 
-def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSession:
-    # the driver's JVM reads its log settings before any code of ours can speak to it
-    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-    level = "error" if logging.getLogger("steadyview").isEnabledFor(logging.DEBUG) else "fatal"
-    logs = f"-Dlog4j2.configurationFile={quiet} -Dsteadyview.log={level}"
-    options = f'{logs} -Dderby.system.home="{warehouse.as_posix()}"'
+def _start(
+    name: str, settings: Mapping[str, str], warehouse: Path, *, archive: bool
+) -> SparkSession:
     local = settings.get("spark.master", _START["spark.master"]).startswith("local")
     configured = {
         **_START,
         **(_LOCAL if local else {}),
         "spark.app.name": f"steadyview {name}",
         "spark.sql.warehouse.dir": (warehouse / "spark-warehouse").as_uri(),
-        "spark.driver.extraJavaOptions": options,
         # Hadoop's writers set modes themselves, whatever the umask of the process is
         "spark.hadoop.fs.permissions.umask-mode": f"{current_umask():03o}",
         **settings,
     }
+    classes = class_archive(configured, Path(_find_spark_home())) if archive else None
+    kept = classes.options if classes else ""
+    words = (_FAST_START, kept, _quiet(warehouse), settings.get(_JAVA, ""))
+    configured[_JAVA] = " ".join(word for word in words if word)
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER)
     builder = SparkSession.builder
     for key, value in configured.items():
         builder = builder.config(key, value)
@@ -132,5 +155,15 @@ def _start(name: str, settings: Mapping[str, str], warehouse: Path) -> SparkSess
     # to the JVM on a connection that is in use.
     with ThreadPoolExecutor(max_workers=1) as starter:
         started = starter.submit(builder.getOrCreate).result()
+    if classes is not None:
+        write_at_exit(started.sparkContext._gateway, classes)
     # a session that already runs in this process belongs to somebody: stay beside it
     return started.newSession()
+
+
+def _quiet(warehouse: Path) -> str:
+    # the driver's JVM reads its log settings before any code of ours can speak to it
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    level = "error" if logging.getLogger("steadyview").isEnabledFor(logging.DEBUG) else "fatal"
+    logs = f"-Dlog4j2.configurationFile={quiet} -Dsteadyview.log={level}"
+    return f'{logs} -Dderby.system.home="{warehouse.as_posix()}"'

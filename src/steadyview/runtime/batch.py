@@ -192,7 +192,9 @@ class Batch:
     def first_states(self) -> Iterator[Done]:
         """The state at the moment's cn of every node that has none yet, as each gets ready."""
         reached: dict[str, Done] = {}
-        for layer in self._layers(self._shares):
+        for found in self._layers(self._shares):
+            # one that is not published after all is built again, and what reads it with it
+            layer = [s for s in found if all(self._standing(n)[1] >= 0 for n in s.work.plan.parents)]
             for share in layer:
                 share.upto = self.upto
                 self._for(share, partial(self._whole, share, reached))

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from steadyview.catalog import Catalog, Flush
-from steadyview.changes import RelationSchema, StreamPosition
+from steadyview.changes import Chunk, RelationSchema, StreamPosition
 from steadyview.crash_points import crash_point
 from steadyview.errors import (
     DefiniteError,
@@ -37,6 +37,18 @@ CONTACT_SECONDS = 5.0
 RETRY_SECONDS = 2.0
 REFUSED_SECONDS = 10.0
 """Until a source that refused is asked again: somebody has to change something there first."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Up to where everything is admitted, and the proof of exactly that.
+
+    One value: a position with the proof of another one is of a past that never was, and the next
+    life would refuse the source for good.
+    """
+
+    position: StreamPosition
+    proof: str
 
 
 @dataclass(frozen=True)
@@ -73,9 +85,9 @@ class Capture(threading.Thread):
         self._news = news
         self._prepared = prepared
         self._stopping = threading.Event()
-        self._reached: StreamPosition | None = None
+        self._reached: Reached | None = None
         self._wanted: StreamPosition | None = None
-        self._kept = ("", "")
+        self._kept: Reached | None = None
         self._noted: tuple[float, str | None] = (0.0, None)
         self._committed = 0
 
@@ -88,7 +100,7 @@ class Capture(threading.Thread):
         deadline = time.monotonic() + timeout
         with self._news:
             self._wanted = position
-            while not (self._reached is not None and position <= self._reached):
+            while not (self._reached is not None and position <= self._reached.position):
                 if self.error is not None:
                     raise self.error
                 left = deadline - time.monotonic()
@@ -172,8 +184,9 @@ class Capture(threading.Thread):
                 # at once: a process that ends before anything comes must leave one, too
                 self._catalog.sources.advance(self.source.name, str(position), monitor.proof)
             # all that came before the place where capture goes on is admitted already
-            self._arrived(position)
-            self._follow(monitor, writer)
+            self._kept = Reached(position, monitor.proof)
+            self._arrived(self._kept)
+            self._follow(monitor, writer, position)
         finally:
             writer.abandon()
             monitor.close()
@@ -187,38 +200,39 @@ class Capture(threading.Thread):
         self._catalog.sources.advance(self.source.name, str(position))
         return position
 
-    def _follow(self, monitor: Monitor, writer: FlushWriter) -> None:
+    def _follow(self, monitor: Monitor, writer: FlushWriter, position: StreamPosition) -> None:
         due = time.monotonic() + FLUSH_SECONDS
         idle = time.monotonic()
         while not self._stopping.is_set():
-            waiting = writer.transactions or writer.open
+            waiting = _in_hand(writer)
             chunk = monitor.poll(max(due - time.monotonic(), 0.0) if waiting else FLUSH_SECONDS)
             now = time.monotonic()
             self._note(heard=True)
             if chunk is not None:
                 if not waiting:
                     due = now + FLUSH_SECONDS
-                writer.append(chunk)
-                self.changes += sum(rows.num_rows for rows in chunk.rows.values())
-                if chunk.transactions:
-                    self._committed = chunk.transactions[-1].committed
+                self._take(chunk, writer)
                 position = chunk.position
-                if not writer.transactions and not writer.open:
-                    self._arrived(position)
-            elif self.error is not None and not waiting:
-                self._recovered()
+            if not _in_hand(writer):
+                self._arrived(Reached(position, monitor.proof))
             if writer.transactions and not writer.open and self._flush_now(writer, due, now):
                 self._flush(monitor, writer)
                 idle = now
-            elif not waiting and now - idle > IDLE_SECONDS:
+            elif now - idle > IDLE_SECONDS:
                 self._keep_up(monitor)
                 idle = now
+
+    def _take(self, chunk: Chunk, writer: FlushWriter) -> None:
+        writer.append(chunk)
+        self.changes += sum(rows.num_rows for rows in chunk.rows.values())
+        if chunk.transactions:
+            self._committed = chunk.transactions[-1].committed
 
     def _flush_now(self, writer: FlushWriter, due: float, now: float) -> bool:
         return now >= due or writer.bytes > FLUSH_BYTES or self._wanted is not None
 
     def _flush(self, monitor: Monitor, writer: FlushWriter) -> None:
-        flushed = writer.flush()
+        flushed, proof = writer.flush(), monitor.proof
         assert flushed.position is not None
         self._catalog.commits.admit(
             Flush(
@@ -228,30 +242,31 @@ class Capture(threading.Thread):
                 flushed.seq_to,
                 flushed.position,
                 flushed.lost,
-                monitor.proof,
+                proof,
             )
         )
         self.lag = max(time.time() - self._committed / 1_000_000, 0.0)
-        position = self.source.position(flushed.position)
-        monitor.acknowledge(position)
+        reached = Reached(self.source.position(flushed.position), proof)
+        monitor.acknowledge(reached.position)
         crash_point("acknowledged")
-        self._arrived(position)
+        self._kept = reached
+        self._arrived(reached)
 
-    def _arrived(self, position: StreamPosition) -> None:
+    def _arrived(self, reached: Reached) -> None:
         with self._news:
-            self._reached = position
-            self.error = None
-            self._news.notify_all()
-
-    def _recovered(self) -> None:
-        with self._news:
-            self.error = None
-            self._news.notify_all()
+            if (reached, None) != (self._reached, self.error):
+                self._reached, self.error = reached, None
+                self._news.notify_all()
 
     def _keep_up(self, monitor: Monitor) -> None:
         """An idle source: remember how far it is, so that it need not keep what we do not need."""
-        reached = ("" if self._reached is None else str(self._reached), monitor.proof)
-        if self._reached is not None and reached != self._kept:
+        reached = self._reached
+        if reached is not None and reached != self._kept and not self._stopping.is_set():
             self._kept = reached
-            self._catalog.sources.advance(self.source.name, *reached)
-            monitor.acknowledge(self._reached)
+            self._catalog.sources.advance(self.source.name, str(reached.position), reached.proof)
+            monitor.acknowledge(reached.position)
+
+
+def _in_hand(writer: FlushWriter) -> bool:
+    """Whether something was polled that is not admitted yet."""
+    return bool(writer.transactions or writer.open)

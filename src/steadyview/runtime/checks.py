@@ -35,7 +35,7 @@ class ViewCheck:
 
 @dataclass(frozen=True)
 class SourceCheck:
-    """One thing that is missing at a source, and what to do about it."""
+    """One thing that is missing at a source, and what to do about it; or ("note") worth knowing."""
 
     name: str
     message: str
@@ -59,6 +59,20 @@ def missing_at(parts: Parts, looked: Looked) -> list[SourceCheck]:
         fact = f"it is no longer in steadyview.toml, and still holds: {'; '.join(left)}"
         found.append(SourceCheck(name, fact, f"run: steadyview source remove {name}"))
     return found
+
+
+def unseen_at(parts: Parts, looked: Looked) -> list[SourceCheck]:
+    """Of each source that is watched: what capture does not see, and whether an audit does."""
+    watched = [name for name in looked.relations.by_source() if name in parts.sources]
+    return [_unseen(parts, name) for name in sorted(watched)]
+
+
+def _unseen(parts: Parts, name: str) -> SourceCheck:
+    fact = f"capture, whatever it is granted, does not see: {parts.sources[name].unseen}"
+    if parts.project.sources[name]["audit"] != "off":
+        return SourceCheck(name, f"{fact}; the daily audit does", verdict="note")
+    hint = f'set audit = "daily" in [sources.{name}]'
+    return SourceCheck(name, f"{fact}; its audit is off: only verify does", hint, "note")
 
 
 def _away(parts: Parts, name: str, error: SteadyviewError) -> SourceCheck:

@@ -81,6 +81,7 @@ class Keeping:
     ) -> None:
         """`patient`: a source that does not answer now, but did before, may come later."""
         self._recordings = {r.view: r for r in recordings}
+        self._stop = threading.Event()
         self.error: SteadyviewError | None = None
         self._shadow = shadow
         self._parts = parts
@@ -125,6 +126,7 @@ class Keeping:
             self.captures.wait_for,
             self._shadow,
             self._recordings,
+            lambda: self._stop.is_set(),
         )
         maintainer.reconcile()
         for name, recording in self._recordings.items():
@@ -135,6 +137,7 @@ class Keeping:
 
     def run(self, stop: threading.Event, report: Report | None) -> None:
         """Until `stop`: every admitted transaction reaches every view, every view its base."""
+        self._stop = stop
         self.captures.start()
         threading.Thread(target=self._warm, name="start-spark", daemon=True).start()
         try:
@@ -244,9 +247,11 @@ class Keeping:
             return False
         if self._maintainer.waiting(available, building=False, forced=False):
             self._maintainer.cycle(available, building=False)
-        self._maintainer.one_by_one(available, TURN)
+        if not self._stop.is_set():
+            self._maintainer.one_by_one(available, TURN)
         self._measure()
-        self._maintainer.apply()
+        if not self._stop.is_set():
+            self._maintainer.apply()
         return True
 
     def _grant(self) -> None:

@@ -67,7 +67,10 @@ class Maintainer:
         wait_for: WaitFor,
         shadow: Shadow | None = None,
         recordings: Mapping[str, Recording] | None = None,
+        ending: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`ending`: whether to stop between two pieces of a backlog."""
+        self._ending = ending
         self._shadow = shadow
         self._parts = parts
         self._views = parts.catalog.views
@@ -440,9 +443,12 @@ class Maintainer:
         publish: Callable[[Sequence[Done]], None],
         started: int,
     ) -> None:
-        """Piece by piece, each published; recomputed views have a state at the end alone."""
-        asked, last = batch.asked, False
-        while not last:
+        """Piece by piece, each published; recomputed views have a state at the end alone.
+
+        Who ends in between has published whole pieces; the next life goes on behind them.
+        """
+        asked, over = batch.asked, False
+        while not over:
             begun = time.monotonic()
             rows, upto = batch.next_piece(after, SIZE)
             done = batch.piece(upto)
@@ -451,6 +457,7 @@ class Maintainer:
             publish([*done, *recomputed()] if last else done)
             self._record(after, upto, asked, started)
             after, asked, started = upto, Asked(), self._parts.clock.now_us()
+            over = last or self._ending()
 
     def _admitted(
         self, works: Sequence[Work], moment: Moment, after: int

@@ -27,7 +27,7 @@ FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
 
 _SECTIONS = ("project", "spark", "sources")
-_PROJECT_KEYS = ("name", "warehouse", "retention", "shared")
+_PROJECT_KEYS = ("name", "warehouse", "retention", "shared", "class_archive")
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "postgresql": (("type", "url", "tables"), ("slot", "publication", "audit")),
@@ -82,6 +82,8 @@ class Project:
     """Sources with a setting whose variable is not set: reading views does not need them."""
     shared: bool = False
     """Whether the group of the warehouse's folder may read and write in it, too."""
+    class_archive: bool = True
+    """Whether an archive of Spark's classes is kept in the user's cache folder."""
 
 
 def load_project(directory: str | Path, environment: Mapping[str, str] = os.environ) -> Project:
@@ -102,7 +104,8 @@ def load_project(directory: str | Path, environment: Mapping[str, str] = os.envi
         retention=_retention(project, file),
         views=_view_files(root / "views"),
         unready=unready,
-        shared=_shared(project, file),
+        shared=_flag(project, "shared", file, default=False),
+        class_archive=_flag(project, "class_archive", file, default=True),
     )
 
 
@@ -228,11 +231,11 @@ def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
         ) from None
 
 
-def _shared(project: Mapping[str, Any], file: Path) -> bool:
-    shared = project.get("shared", False)
-    if not isinstance(shared, bool):
-        raise ConfigError(f'"shared" in [project] of {file} must be true or false')
-    return shared
+def _flag(project: Mapping[str, Any], key: str, file: Path, *, default: bool) -> bool:
+    found = project.get(key, default)
+    if not isinstance(found, bool):
+        raise ConfigError(f'"{key}" in [project] of {file} must be true or false')
+    return found
 
 
 def _spark_settings(section: Mapping[str, Any], file: Path) -> dict[str, str]:

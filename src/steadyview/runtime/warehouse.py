@@ -74,6 +74,9 @@ class Warehouse:
         self.project = load_project(directory)
         self.before_spark: Callable[[], None] | None = None
         """Called before Spark is started, which takes some seconds."""
+        self.tell: Callable[[str], None] = partial(warnings.warn, stacklevel=2)
+        """Called by a run with what to know of a view's file: SQL, but probably not meant so."""
+        self._told: set[str] = set()
         self._user_spark = spark
         self._clock = SystemClock()
         self._closing = ExitStack()
@@ -115,7 +118,13 @@ class Warehouse:
         if self.before_spark is not None:
             self.before_spark()
         project = self.project
-        return open_session(project.name, project.spark, project.warehouse, self._user_spark)
+        return open_session(
+            project.name,
+            project.spark,
+            project.warehouse,
+            self._user_spark,
+            archive=project.class_archive,
+        )
 
     def _plans(self, relations: Relations) -> list[Planned | Refused]:
         """Planned once per state of the view files and of what is known of the sources."""
@@ -148,15 +157,19 @@ class Warehouse:
     # --- looking -----------------------------------------------------------------------------
 
     def check(self) -> list[ViewCheck | SourceCheck]:
-        """What is missing at the sources, and every view's verdict; nothing is changed."""
-        from steadyview.runtime.checks import checked, missing_at
+        """What is missing at the sources, every view's verdict, and what capture does not see.
+
+        Nothing is changed.
+        """
+        from steadyview.runtime.checks import checked, missing_at, unseen_at
         from steadyview.runtime.planning import Refused
         from steadyview.runtime.schemas import looked_at
 
         found = looked_at(self._parts)
         missing = missing_at(self._parts, found)
         plans = self._plans(found.relations)
-        return [*missing, *(checked(p) for p in plans if isinstance(p, Refused) or not p.hidden)]
+        shown = [p for p in plans if isinstance(p, Refused) or not p.hidden]
+        return [*missing, *(checked(p) for p in shown), *unseen_at(self._parts, found)]
 
     def explain(self, name: str) -> Explanation:
         """The maintenance plan of a view."""
@@ -312,9 +325,22 @@ class Warehouse:
         """How a run plans its views."""
         from steadyview.runtime.planning import with_algorithm
 
-        if algorithm is None:
-            return self._plans
-        return lambda relations: with_algorithm(self._plans(relations), algorithm)
+        def planned(relations: Relations) -> list[Planned | Refused]:
+            plans = self._plans(relations)
+            self._tell_once(plans)
+            return plans if algorithm is None else with_algorithm(plans, algorithm)
+
+        return planned
+
+    def _tell_once(self, plans: Sequence[Planned | Refused]) -> None:
+        """The warnings of the view files, each once however often they are planned."""
+        from steadyview.runtime.planning import Planned
+
+        kept = [plan for plan in plans if isinstance(plan, Planned)]
+        for text in (f"{plan.path}: warning: {found}" for plan in kept for found in plan.warnings):
+            if text not in self._told:
+                self._told.add(text)
+                self.tell(text)
 
     def recording(self, view: str | None = None) -> Recording:
         """A recording of the view of that name, or of the project's only one, for a run."""

@@ -166,6 +166,9 @@ class Source(Protocol):
 
     name: str
     family: str
+    unseen: str
+    """What can be done to rows here that no evidence shows, for people: the audit's part. No right
+    that could be granted to us would show it."""
 
     def schemas(self) -> Sequence[RelationSchema]:
         """The watched relations as they are now; SourceRefused if one cannot be watched."""

@@ -7,7 +7,8 @@ gives to things, and the transactions that last wrote their catalog rows (xmin):
     membership    oid, xmin     taken out and put back, dropped and made anew, filtered for a while
     relation      oid           another table of that name
     column        attnum        another column of that name
-                  type, labels  values that changed without a change of their rows
+                  type, labels  values that changed without a change of their rows; each label has
+                                its oid and xmin, for rows written while it was renamed keep that
                   xmin          together with a new relfilenode: ALTER TYPE has rewritten its values
 
 A relfilenode alone (VACUUM FULL, CLUSTER) and an xmin alone (SET DEFAULT, SET STATISTICS) are
@@ -37,7 +38,7 @@ SELECT n.nspname, c.relname, c.oid::text, pg_relation_filenode(c.oid)::text, c.r
         a.attnum, t.oid::text, {SOURCE_TYPE.format(typmod="a.atttypmod")}, a.xmin::text,
         a.attgenerated <> '', a.atthasmissing,
         (SELECT d.oid::text FROM pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum),
-        (SELECT json_object_agg(e.oid::text, e.enumlabel) FROM pg_enum e
+        (SELECT json_object_agg(e.oid::text, json_build_array(e.enumlabel, e.xmin::text)) FROM pg_enum e
          WHERE t.typtype = 'e' AND e.enumtypid = t.oid)))
      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
      JOIN pg_namespace tn ON tn.oid = t.typnamespace
@@ -51,7 +52,8 @@ class ColumnEvidence:
     """A column.
 
     `missing`: rows from before it was added do not store its default yet. `expression` is the oid
-    of that default, or of what generates it; `labels` are an enum's, by their oids.
+    of that default, or of what generates it; `labels` are an enum's by their oids, each with its
+    version (alone, as an older version of ours recorded it).
     """
 
     place: int
@@ -61,7 +63,7 @@ class ColumnEvidence:
     generated: bool
     missing: bool
     expression: str | None
-    labels: Mapping[str, str] | None
+    labels: Mapping[str, Sequence[str] | str] | None
 
     def altered(self, new: ColumnEvidence) -> bool:
         """Whether ALTER TABLE has written its catalog row, and may have computed its values anew.
@@ -97,6 +99,22 @@ class Evidence:
         known: dict[str, Any] = json.loads(text)
         columns = {n: ColumnEvidence(**c) for n, c in known.pop("columns").items()}
         return Evidence(columns=columns, **known)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """By what the stream must describe a relation: its oid, and its columns' numbers by name."""
+
+    oid: int
+    places: Mapping[str, int]
+
+    @staticmethod
+    def of(relation: RelationSchema) -> Identity | None:
+        """As it was seen last; None if it was never looked at."""
+        known = Evidence.parse(relation.evidence)
+        if known is None:
+            return None
+        return Identity(int(known.oid), {n: c.place for n, c in known.columns.items()})
 
 
 @dataclass(frozen=True)
@@ -176,6 +194,11 @@ class Witness:
         self._look = look
         self._told: dict[tuple[RelationName, str | None], str] = {}
 
+    @property
+    def relations(self) -> list[RelationSchema]:
+        """With what the last look has shown of them."""
+        return list(self._relations.values())
+
     def losses(self) -> list[Loss]:
         """What was not told yet. What is found now is what the next look compares with."""
         seen = examined(list(self._relations.values()), self._look())
@@ -243,8 +266,19 @@ def _column_changed(column: Column, known: Evidence, now: Evidence) -> str | Non
     if retyped or (new.labels is not None and old.type != new.type):
         return f'was retyped from "{old.source_type}" to "{new.source_type}"'
     for oid, label in (old.labels or {}).items():
-        if (new.labels or {}).get(oid) != label:
-            return f'holds an enum whose label "{label}" is now "{(new.labels or {}).get(oid)}"'
+        if reason := _relabelled(label, (new.labels or {}).get(oid)):
+            return reason
     if known.file != now.file and old.altered(new):
         return "was rewritten by ALTER TABLE"
+    return None
+
+
+def _relabelled(old: Sequence[str] | str, new: Sequence[str] | str | None) -> str | None:
+    """What became of an enum's label: text and xmin, or the text alone."""
+    before, version = (old, None) if isinstance(old, str) else old
+    now, found = (None, None) if new is None else new
+    if before != now:
+        return f'holds an enum whose label "{before}" is now "{now}"'
+    if version not in (None, found):
+        return f'holds an enum whose label "{before}" was renamed for a while'
     return None

@@ -8,6 +8,11 @@ A loss is told once per column and transaction, in every transaction that loses 
 made anew after one loss must hear of the next. A value that cannot be kept is NULL, those around it
 are not. A relation that is lost is one loss, of no column.
 
+A relation's identity is known from the server's catalog (`evidence.py`), and the stream must describe
+it so: its oid under its name, its columns in the order of their numbers. What was written under
+another identity is lost in every transaction that writes so, for the catalog shows nothing once the
+identity is back. Only a look into the catalog, which tells the loss itself, makes another one known.
+
 What was captured before, up to the position where the intake begins, is replayed: its commits are
 counted into the history and its layouts are kept, its rows and losses are dropped. When the replay
 is over, the history must be the one that is remembered (`proof.py`); else nothing more is taken.
@@ -16,8 +21,9 @@ is over, the history must be the one that is remembered (`proof.py`); else nothi
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import pyarrow as pa
 
@@ -31,6 +37,7 @@ from steadyview.changes import (
 )
 from steadyview.changes.types import COUNT, SEQ, TX
 from steadyview.sources.postgres import pgoutput
+from steadyview.sources.postgres.evidence import Identity
 from steadyview.sources.postgres.pgoutput import Begin, RelationMessage, RowMessages
 from steadyview.sources.postgres.position import Lsn
 from steadyview.sources.postgres.proof import MARKER, History, check_history
@@ -53,11 +60,15 @@ class Beginning:
 
 @dataclass
 class _Binding:
-    """A relation under one layout of the stream. `places[i]` is column i's place in the tuples."""
+    """A relation under one layout of the stream. `places[i]` is column i's place in the tuples.
+
+    `strange`: what is lost by every change that is described so, for it is not the known identity.
+    """
 
     relation: RelationSchema
     layout: RelationMessage
     places: list[int | None]
+    strange: list[tuple[RelationName, str | None, str]]
     rows: RowMessages = field(default_factory=RowMessages)
 
     @property
@@ -73,6 +84,7 @@ class Intake:
         self, relations: Iterable[RelationSchema], beginning: Beginning, describe: Describe
     ) -> None:
         self._by_path = {r.name.path: r for r in relations}
+        self._known: dict[RelationName, Identity] = {}
         self._beginning = beginning
         self._describe = describe
         self._bindings: dict[bytes, _Binding] = {}
@@ -84,6 +96,7 @@ class Intake:
         self._marker = ""
         self._tx_rows = 0
         self._touched = False
+        self.identify(self._by_path.values())
         captured = beginning.captured
         self.position = beginning.position
         self.history = History(captured.since if captured else beginning.position)
@@ -116,12 +129,23 @@ class Intake:
             self._end_replay()
             self.position = end
 
-    def lose(self, losses: Sequence[Loss]) -> None:
+    def lose(self, losses: Sequence[Loss], now: int) -> None:
         """Outside any transaction: from here on the stream may lack something."""
         for loss in losses:
             self._lose(loss.relation, loss.reason, loss.column)
-        self.ended.append(Transaction(self._seq, 0, 0, 0))
+        self.ended.append(Transaction(self._seq, 0, now, 0))
         self._seq += 1
+
+    def identify(self, relations: Iterable[RelationSchema]) -> None:
+        """From here on these are the relations' identities, as far as there is evidence."""
+        found = {r.name: Identity.of(r) for r in relations}
+        known = {**self._known, **{name: i for name, i in found.items() if i is not None}}
+        if known != self._known:
+            self._known = known
+            for key, binding in list(self._bindings.items()):
+                del self._bindings[key]
+                self._superseded.append(binding)
+                self._bind(key, binding.layout)
 
     def chunk(self) -> Chunk:
         """What was taken since the chunk before."""
@@ -149,6 +173,7 @@ class Intake:
         self._touched = True
         if self.replaying:
             return
+        self._lose_strange(binding)
         if binding.readable and (kind == pgoutput.INSERT or data[30] == pgoutput.WHOLE_OLD_ROW):
             message = bytes(data)
             binding.rows.add(message, self._seq, self._begin.xid)
@@ -208,6 +233,7 @@ class Intake:
                 self._touched = True
                 name = binding.relation.name
                 self._lose(name, f'"{name}" was emptied by TRUNCATE')
+                self._lose_strange(binding)
 
     def _relation(self, message: RelationMessage) -> None:
         key = struct.pack("!I", message.oid)
@@ -215,23 +241,49 @@ class Intake:
         self.altered = self.altered or not self.replaying
         if old and old.layout == message:
             return
-        relation = self._by_path.get(message.path) or (old.relation if old else None)
+        if old:
+            self._superseded.append(self._bindings.pop(key))
+        self._bind(key, message, old)
+
+    def _bind(self, key: bytes, message: RelationMessage, old: _Binding | None = None) -> None:
+        """Under the relation of that name; one that we know by its oid was renamed."""
+        by_oid = [n for n, known in self._known.items() if known.oid == message.oid]
+        renamed = self._by_path.get(by_oid[0].path) if by_oid else old.relation if old else None
+        relation = self._by_path.get(message.path) or renamed
         if relation is None:
             return
-        if old:
-            self._superseded.append(old)
-        self._bindings[key] = _Binding(relation, message, self._places(relation, message))
-        others = [k for k, b in self._bindings.items() if k != key and b.relation is relation]
-        if others:
-            self._superseded += [self._bindings.pop(k) for k in others]
-            self._lose(relation.name, f'"{relation.name}" was dropped and made anew')
-        if not self._bindings[key].readable:
-            self._lose_unreadable(self._bindings[key])
+        self._known.setdefault(relation.name, _described(message))
+        places = self._places(relation, message)
+        strange = [*self._strange(relation, message)]
+        if renamed and renamed is not relation:
+            strange.append((renamed.name, None, _renamed(renamed.name, message.path)))
+        binding = self._bindings[key] = _Binding(relation, message, places, strange)
+        if not binding.readable:
+            self._lose_unreadable(binding)
+
+    def _strange(
+        self, relation: RelationSchema, message: RelationMessage
+    ) -> Iterator[tuple[RelationName, str | None, str]]:
+        """What is not as it is known of the relation: it is another table, or has other columns."""
+        name, known = relation.name, self._known[relation.name]
+        if known.oid != message.oid:
+            reason = f'"{name}" was another table (made anew, or swapped by renaming)'
+            yield name, None, reason
+            return
+        moved = misplaced([c for c, _, _ in message.columns], known.places)
+        for column in relation.columns:
+            if column.name in moved:
+                reason = f'column "{column.name}" of "{name}" was another one (renamed, or swapped)'
+                yield name, column.name, reason
+
+    def _lose_strange(self, binding: _Binding) -> None:
+        for name, column, reason in binding.strange:
+            self._lose(name, reason, column)
 
     def _lose_unreadable(self, binding: _Binding) -> None:
         name, path = binding.relation.name, binding.layout.path
         if path != name.path:
-            self._lose(name, f'"{name}" was renamed to "{".".join(path)}"')
+            self._lose(name, _renamed(name, path))
         else:
             self._lose(name, f'"{name}" no longer has REPLICA IDENTITY FULL')
 
@@ -298,3 +350,33 @@ def _row_name(binding: _Binding, texts: dict[int, pa.Array], row: int) -> str:
         return ""
     values = ", ".join(str(texts[p][row]) for p in places if p is not None)
     return f" in the row with ({', '.join(relation.primary)}) = ({values})"
+
+
+def _described(message: RelationMessage) -> Identity:
+    """The identity of a relation that was never looked at: what the stream first says."""
+    return Identity(message.oid, {c[0]: i for i, c in enumerate(message.columns, 1)})
+
+
+def _renamed(name: RelationName, path: tuple[str, str]) -> str:
+    return f'"{name}" was renamed to "{".".join(path)}"'
+
+
+def misplaced(order: Sequence[str], numbers: Mapping[str, int]) -> set[str]:
+    """Columns that cannot have the numbers they are known by, in a tuple of this order.
+
+    Tuples are in the order of the numbers, without those that were dropped; no number is given
+    twice. Of two columns that changed places it is not known which one is another.
+
+    >>> sorted(misplaced(["id", "b", "a"], {"id": 1, "a": 2, "b": 3}))
+    ['a', 'b']
+    >>> misplaced(["id", "old_a", "a"], {"id": 1, "a": 2})
+    {'a'}
+    >>> misplaced(["id", "since_dropped", "b", "new"], {"id": 1, "b": 3})
+    set()
+    """
+    known = [(place, numbers[c], c) for place, c in enumerate(order, 1) if c in numbers]
+    found = {c for place, number, c in known if place > number}
+    for (_, first, a), (_, second, b) in combinations(known, 2):
+        if first > second:
+            found |= {a, b}
+    return found

@@ -107,7 +107,8 @@ class PostgresMonitor:
         if not intake.open and now >= self._look_at - LOOK_SECONDS * intake.altered:
             self._look_at, intake.altered = now + LOOK_SECONDS, False
             if losses := self._witness.losses():
-                intake.lose(losses)
+                intake.lose(losses, time.time_ns() // 1000)
+            intake.identify(self._witness.relations)
         far = intake.position.value - intake.history.since.value > UNMARKED_BYTES
         if now >= self._mark_at and (intake.unmarked or far or not intake.history.marker):
             self._mark_at = now + MARK_SECONDS

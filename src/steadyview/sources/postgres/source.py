@@ -49,6 +49,7 @@ class PostgresSource:
     """See `contract.Source`."""
 
     family = "postgresql"
+    unseen = "rows changed without the write-ahead log (pg_surgery, a damaged page)"
 
     def __init__(
         self, name: str, settings: Mapping[str, Any], owner: Owner, patience: int | None = None

@@ -28,9 +28,10 @@ from steadyview.sources.sqlite.connection import quoted
 from steadyview.sources.sqlite.log import Logged
 from steadyview.sources.sqlite.schema import Table, UniqueKey, read_table
 from steadyview.sources.sqlite.triggers import (
+    counts,
     displaced_table,
     fingerprint,
-    guard_name,
+    guard_names,
     logged_columns,
     trigger_names,
 )
@@ -177,7 +178,7 @@ def damage_of(connection: sqlite3.Connection, logged: Logged, table: Table | str
         return "its triggers were dropped (was the table made anew?)"
     if logged.triggers and fingerprint_of(connection, logged, table) != logged.triggers:
         return "its triggers were changed"
-    if logged.triggers and not _older_than_guard(connection, logged.number):
+    if logged.triggers and not _are_first(connection, logged.number):
         return "its triggers were dropped and made anew"
     if not _in_order(connection, logged.table, columns):
         return "its columns were put into another order"
@@ -186,6 +187,17 @@ def damage_of(connection: sqlite3.Connection, logged: Logged, table: Table | str
     if logged.triggers and key_defaults(table) != _renamed(logged, columns):
         return "a default of its unique keys was changed"
     return None
+
+
+def is_guarded(connection: sqlite3.Connection, number: int) -> bool:
+    """Whether all guards are there, behind the triggers."""
+    return [*_behind(connection, number).values()] == [True] * len(guard_names(number))
+
+
+def is_counted(connection: sqlite3.Connection, logged: Logged) -> bool:
+    """Whether the relation's triggers are of this version; those of older ones count nothing."""
+    texts = _texts(connection, logged)
+    return bool(logged.triggers) and bool(texts) and counts(texts[-1])
 
 
 def key_defaults(table: Table) -> dict[str, str]:
@@ -208,11 +220,20 @@ def _texts(connection: sqlite3.Connection, logged: Logged) -> list[str]:
     return [found[n] for n in names] if needed <= found.keys() else []
 
 
-def _older_than_guard(connection: sqlite3.Connection, number: int) -> bool:
-    found = connection.execute("SELECT name, rowid FROM sqlite_master WHERE type = 'trigger'")
-    order: dict[str, int] = dict(found.fetchall())
-    guard = order.get(guard_name(number), 0)
-    return all(order[name] < guard for name in trigger_names(number))
+def _are_first(connection: sqlite3.Connection, number: int) -> bool:
+    """Whether the triggers are those that the guards were made after (`triggers.py`)."""
+    behind = _behind(connection, number)
+    others = behind.keys() - {"trigger"}
+    return behind.get("trigger", False) and (not others or any(behind[k] for k in others))
+
+
+def _behind(connection: sqlite3.Connection, number: int) -> dict[str, bool]:
+    """Of each guard that is there: whether it comes after all of the relation's triggers."""
+    found = connection.execute("SELECT type, name, rowid FROM sqlite_master").fetchall()
+    order = {(kind, name): place for kind, name, place in found}
+    last = max(order["trigger", name] for name in trigger_names(number))
+    guards = [g for g in guard_names(number).items() if g in order]
+    return {kind: last < order[kind, name] for kind, name in guards}
 
 
 def _in_order(connection: sqlite3.Connection, table: str, columns: Sequence[str | None]) -> bool:

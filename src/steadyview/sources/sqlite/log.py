@@ -5,11 +5,13 @@
                             known again (`evidence.py`)
     _steadyview_meta        log (tells logs apart), pruned (last seq forgotten), journal (mode
                             before us), warehouse (the only one that reads it)
+    _steadyview_written     the last seq, counted row by row
 
 Writers of a SQLite file are serial, so seq order is commit order, and what a read transaction sees
 is exactly the rows up to its largest seq. Seq is the rowid, the largest one plus one; pruning keeps
 the last row, so no seq is given twice. (AUTOINCREMENT would not do: a statement that fails half way
-under OR FAIL keeps its rows and forgets the counter.)
+under OR FAIL keeps its rows and forgets the counter.) If rows at the end are deleted by somebody,
+their seq are given again, but the count is ahead of the last one from then on.
 
 A row of count 0 is a *mark*: some changes, or some columns' values, before it are not in the log.
 It is written by whoever finds that out and mends it, in the same transaction (`setup.py`).
@@ -23,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steadyview.sources.sqlite.schema import UniqueKey
-from steadyview.sources.sqlite.triggers import LOG, RELATIONS
+from steadyview.sources.sqlite.triggers import LOG, RELATIONS, WRITTEN
 
 META = "_steadyview_meta"
 
@@ -72,6 +74,7 @@ def create(connection: sqlite3.Connection, journal: str, warehouse: str) -> None
         " (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), 0, ?, ?)",
         [journal, warehouse],
     )
+    count(connection)
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
@@ -81,6 +84,21 @@ def upgrade(connection: sqlite3.Connection) -> None:
         connection.execute(f"ALTER TABLE {RELATIONS} ADD COLUMN {column}")
     connection.execute(f"UPDATE {RELATIONS} SET defaults = '{{}}', triggers = '', made = random()")
     connection.execute(f"ALTER TABLE {META} ADD COLUMN warehouse TEXT")
+
+
+def count(connection: sqlite3.Connection) -> None:
+    """Count the rows from now on, where nobody has yet: the triggers need it."""
+    if not _columns(connection, WRITTEN):
+        connection.execute(f"CREATE TABLE {WRITTEN} (seq INTEGER)")
+        connection.execute(f"INSERT INTO {WRITTEN} VALUES (?)", [last_row(connection)])
+
+
+def written(connection: sqlite3.Connection) -> int | None:
+    """The last seq as it was counted; None if nobody has counted."""
+    if not _columns(connection, WRITTEN):
+        return None
+    (found,) = connection.execute(f"SELECT max(seq) FROM {WRITTEN}").fetchone()
+    return int(found or 0)
 
 
 def identity(connection: sqlite3.Connection) -> int:
@@ -173,6 +191,7 @@ def mark(connection: sqlite3.Connection, number: int, lost: Mapping[str | None, 
             f"INSERT INTO {LOG} (relation, count, nonce, v0) VALUES (?, 0, random(), ?)",
             [number, json.dumps([column, reason])],
         )
+        connection.execute(f"UPDATE {WRITTEN} SET seq = seq + 1")
 
 
 def marks(

@@ -4,6 +4,8 @@ Every log row carries a number drawn by the database when it was written. Writer
 serial, so two files that agree in row r's number have one history up to r. A file that was restored
 from a backup, or replaced by another one, and written again has no such row, or one with another
 number, however far its log has come.
+Every row is counted, too: of rows that were deleted from the log's end before they were captured,
+the count still tells.
 Not seen: a restored file that still has row r. Then nothing that was captured is missing in it.
 """
 
@@ -67,6 +69,9 @@ class Proof:
             return f"row {self.row} of its log was captured, but the log ends at row {last}"
         if self.kept and log.nonce(connection, self.row) != (self.nonce,):
             return f"row {self.row} of its log is not the one that was captured"
+        written = log.written(connection)
+        if written is not None and written != last:
+            return f"{written} rows of its log were written, but it ends at row {last}"
         return None
 
     def require(self, connection: sqlite3.Connection, source: str) -> None:

@@ -18,10 +18,11 @@ from steadyview.sources.sqlite.schema import Table
 from steadyview.sources.sqlite.triggers import (
     LOG,
     RELATIONS,
-    create_guard,
+    WRITTEN,
+    create_guards,
     create_statements,
     displaced_table,
-    guard_name,
+    guard_names,
     trigger_names,
 )
 
@@ -43,11 +44,21 @@ def log_relation(connection: sqlite3.Connection, table: Table) -> str | None:
     lost = evidence.moved(table.schema.name, evidence.noted(connection, known), now)
     present = evidence.places_of(connection, known) or ()
     columns = (*present, *(n for n in names if n not in present))
-    if not lost and columns == known.columns and known.triggers:
-        return None
+    if not lost and columns == known.columns and evidence.is_counted(connection, known):
+        return _guard(connection, known)
     log.mark(connection, known.number, lost)
     _set_up(connection, known, table, columns)
     return f'renewed the triggers of "{table.name}"'
+
+
+def _guard(connection: sqlite3.Connection, logged: Logged) -> str | None:
+    """Put every guard behind the triggers, which have just been found to be the first ones."""
+    if evidence.is_guarded(connection, logged.number):
+        return None
+    _drop_guards(connection, logged.number)
+    for statement in create_guards(logged.number):
+        connection.execute(statement)
+    return f'renewed the guards of "{logged.table}"'
 
 
 def drop(connection: sqlite3.Connection) -> str:
@@ -55,7 +66,7 @@ def drop(connection: sqlite3.Connection) -> str:
     journal = str(connection.execute(f"SELECT journal FROM {log.META}").fetchone()[0])
     for (number,) in connection.execute(f"SELECT number FROM {RELATIONS}").fetchall():
         _drop_relation(connection, number)
-    for table in (LOG, RELATIONS, log.META):
+    for table in (LOG, RELATIONS, WRITTEN, log.META):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     return journal
 
@@ -73,7 +84,7 @@ def drop_leftovers(connection: sqlite3.Connection) -> None:
     """Drop what stands there of a log without `_steadyview_meta`."""
     found = connection.execute(
         "SELECT type, name FROM sqlite_master"
-        " WHERE type IN ('trigger', 'table') AND name GLOB '_steadyview_*' ORDER BY type DESC"
+        " WHERE type IN ('trigger', 'table', 'view') AND name GLOB '_steadyview_*' ORDER BY type DESC"
     ).fetchall()
     for kind, name in found:
         connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
@@ -82,7 +93,7 @@ def drop_leftovers(connection: sqlite3.Connection) -> None:
 def drop_older(connection: sqlite3.Connection) -> None:
     """Drop what an older version set up for tables that are not watched any more."""
     for logged in log.relations(connection).values():
-        if not logged.triggers:
+        if not evidence.is_counted(connection, logged):
             _drop_relation(connection, logged.number)
             connection.execute(f"DELETE FROM {RELATIONS} WHERE number = ?", [logged.number])
 
@@ -102,7 +113,8 @@ def _set_up(
     log.widen(connection, len(columns))
     for statement in create_statements(logged.number, table, columns):
         connection.execute(statement)
-    connection.execute(create_guard(logged.number))
+    for statement in create_guards(logged.number):
+        connection.execute(statement)
     made = replace(
         logged,
         columns=tuple(columns),
@@ -114,9 +126,15 @@ def _set_up(
 
 
 def _drop_relation(connection: sqlite3.Connection, number: int) -> None:
-    for name in [*trigger_names(number), guard_name(number)]:
+    for name in trigger_names(number):
         connection.execute(f"DROP TRIGGER IF EXISTS {quoted(name)}")
+    _drop_guards(connection, number)
     connection.execute(f"DROP TABLE IF EXISTS {displaced_table(number)}")
+
+
+def _drop_guards(connection: sqlite3.Connection, number: int) -> None:
+    for kind, name in guard_names(number).items():
+        connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
 
 
 def _lot(connection: sqlite3.Connection) -> int:
