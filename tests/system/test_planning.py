@@ -44,7 +44,7 @@ def refusal_of(text: str) -> ViewRefused:
 
 def planned(types: SparkTypes, text: str) -> Planned | Refused:
     others = dict.fromkeys(OTHER_VIEWS, "SELECT id FROM sales.orders")
-    return plans_of(types, {"v": text, **others})[0]
+    return next(p for p in plans_of(types, {"v": text, **others}) if p.name == "v")
 
 
 def plans_of(types: SparkTypes, texts: dict[str, str]) -> list[Planned | Refused]:
@@ -96,21 +96,32 @@ def test_a_text_spelled_like_a_column_is_warned_of(types: SparkTypes) -> None:
         'line 1, column 8: "id"',
         'line 1, column 65: "Note"',
     ]
-    assert checked(planned(types, RECOMPUTED + 'SELECT MAX("id") AS m FROM sales.orders')).warnings
+    median = RECOMPUTED + 'SELECT MEDIAN(id) AS m FROM sales.orders WHERE "id" = note'
+    assert checked(planned(types, median)).warnings
 
 
 def test_a_view_is_known_by_the_name_in_its_file(types: SparkTypes) -> None:
     named = "CREATE MATERIALIZED VIEW totals AS SELECT MAX(id) AS m FROM sales.orders"
-    first, second = plans_of(types, {"v": named, "w": "SELECT m FROM totals"})
-    assert first.name == "totals"
-    assert second.refusal is not None
-    assert second.refusal.code == "VIEW_ON_VIEW"
+    plans = plans_of(types, {"w": "SELECT m FROM totals", "v": named})
+    shown = [p for p in plans if isinstance(p, Planned) and not p.hidden]
+    assert [p.name for p in shown] == ["totals", "w"], "a view stands behind those it reads"
+    assert shown[1].parents == ("totals",)
+
+
+def test_a_cycle_is_refused_and_shown_as_a_path(types: SparkTypes) -> None:
+    texts = {"a": "SELECT id FROM b", "b": "SELECT id FROM c", "c": "SELECT id FROM a"}
+    plans = {p.name: p for p in plans_of(types, texts)}
+    found = {name: p.refusal for name, p in plans.items() if p.refusal is not None}
+    assert found.keys() == texts.keys()
+    assert found["c"].code == "CYCLE"
+    assert "a -> b -> c -> a" in str(found["c"])
+    assert {found["a"].code, found["b"].code} == {"PARENT"}
 
 
 @pytest.mark.parametrize(
     ("code", "select"),
     [
-        ("UNSUPPORTED_TYPE", "SELECT split(MAX(note), ' ') AS words FROM sales.orders"),
+        ("UNSUPPORTED_TYPE", "SELECT split(MAX_BY(note, id), ' ') AS words FROM sales.orders"),
         ("DUPLICATE_NAME", "SELECT o.id, c.ID FROM sales.orders o LEFT JOIN crm.customers c"),
     ],
 )

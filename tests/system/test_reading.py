@@ -29,7 +29,8 @@ VIEWS = {
                   FROM shop.purchases p JOIN shop.buyers w ON w.name = p.buyer GROUP BY w.town""",
     "overall": "SELECT COUNT(*) AS n, SUM(price) AS total FROM shop.purchases WHERE price > 100",
     "towns": """CREATE MATERIALIZED VIEW towns TBLPROPERTIES ('steadyview.fallback' = 'recompute')
-                AS SELECT DISTINCT town FROM shop.buyers""",
+                AS SELECT town FROM (SELECT town, ROW_NUMBER() OVER (PARTITION BY town ORDER BY
+                town) AS n FROM shop.buyers) WHERE n = 1""",
 }
 HISTORY = (
     "INSERT INTO purchases VALUES ('ann', 2.50), ('ann', 2.50)",
@@ -208,8 +209,8 @@ def test_a_recomputed_view_follows(wh: Warehouse) -> None:
 def test_a_base_is_a_plain_delta_table(wh: Warehouse) -> None:
     for name in ("bought", "by_town", "overall"):
         row = wh._catalog.views.get(name)
-        visible = [n for n, _ in wh._plan(name).types.outputs]
-        table = base_table(wh, name, row.base_version).select(visible)
+        table = base_table(wh, name, row.base_version)
+        assert table.column_names == [n for n, _ in wh._plan(name).columns]
         expected = read(wh, name, at=row.base_cn)
         assert table_bag(table) == expected
 
