@@ -1,4 +1,4 @@
-"""What leaves no other trace is found by the audit; what it cannot look into is told, and no more."""
+"""What leaves no other trace is found by the audit; what it cannot look into is told."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def source(tmp_path: Path) -> Iterator[SqliteFile]:
 
 @pytest.fixture
 def folder(source: SqliteFile, tmp_path: Path) -> Path:
-    return audited(write_project(tmp_path / "project", {"s": source}, {"v": "SELECT id, a FROM s.t"}))
+    views = {"v": "SELECT id, a FROM s.t"}
+    return audited(write_project(tmp_path / "project", {"s": source}, views))
 
 
 def audited(folder: Path) -> Path:
@@ -59,16 +60,13 @@ def unaudited(wh: Warehouse) -> list[str]:
 
 
 def test_a_retention_shorter_than_a_day_leaves_the_log_that_the_audit_needs(
-    source: SqliteFile, folder: Path, tmp_path: Path, spark: SparkSession,
-    monkeypatch: pytest.MonkeyPatch,
+    source: SqliteFile, folder: Path, tmp_path: Path, spark: SparkSession
 ) -> None:
     writer = source.writer()
     writer.execute("INSERT INTO t VALUES (1, 1, 1), (2, 2, 2)")
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
-        monkeypatch.setattr(
-            type(wh.project), "retention", timedelta(microseconds=1), raising=False
-        )
+        object.__setattr__(wh.project, "retention", timedelta(microseconds=1))
         for i in (3, 4, 5):
             writer.execute("INSERT INTO t VALUES (?, ?, ?)", i, i, i)
             wh.run_once()

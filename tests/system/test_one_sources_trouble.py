@@ -78,7 +78,7 @@ def test_a_table_dropped_under_a_running_run_stops_its_views_and_no_other(
         assert wh.status().sources[0].error is None
 
 
-def test_a_defect_of_one_table_keeps_its_views_waiting_and_no_other(
+def test_a_defect_of_one_table_stops_its_views_and_no_other(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     source = PostgresDatabase()
@@ -88,22 +88,40 @@ def test_a_defect_of_one_table_keeps_its_views_waiting_and_no_other(
     writer = source.writer()
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
-    writer.execute("ALTER TABLE t REPLICA IDENTITY DEFAULT")
-    writer.execute("INSERT INTO u VALUES (1)")
-    with steadyview.open(folder, spark=spark) as wh:
-        with pytest.raises(SteadyviewError, match="REPLICA IDENTITY FULL"):
-            wh.run_once()
-        assert read(wh, "w") == Bag.of([(1,)])
-        assert "whole old rows" in (view_of(wh, "v").error or "")
-        with pytest.raises(ViewStopped, match='"v" does not go on'):
-            wh.query_at("SELECT * FROM v", strict=True)
-    writer.execute("ALTER TABLE t REPLICA IDENTITY FULL")
-    with steadyview.open(folder, spark=spark) as wh:
+        writer.execute("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+        for x in (1, 2):
+            writer.execute("INSERT INTO u VALUES (?)", x)
+            with pytest.raises(SteadyviewError, match="REPLICA IDENTITY FULL"):
+                wh.run_once()
+            assert len(read(wh, "w")) == x
+        assert states(wh) == {"v": "stopped", "w": "active"}
+        writer.execute("ALTER TABLE t REPLICA IDENTITY FULL")
         writer.execute("INSERT INTO t VALUES (5)")
+        wh.rebuild("v")
         wh.run_once()
-        assert states(wh) == {"v": "active", "w": "active"}
-        assert (view_of(wh, "v").error, read(wh, "v")) == (None, Bag.of([(5,)]))
+        assert (states(wh)["v"], read(wh, "v")) == ("active", Bag.of([(5,)]))
     source.close()
+
+
+def test_a_table_that_is_not_there_waits_for_itself_alone(
+    source: Either, tmp_path: Path, spark: SparkSession
+) -> None:
+    folder = write_project(tmp_path / "project", {"s": source}, VIEWS)
+    writer = source.writer()
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+    writer.execute("ALTER TABLE t RENAME TO other")
+    source.tables.append("nothing")
+    write_project(folder, {"s": source}, {})
+    with steadyview.open(folder, spark=spark) as wh:
+        writer.execute("INSERT INTO u VALUES (2)")
+        with pytest.raises(SteadyviewError, match='take it out of "tables"'):
+            wh.run_once()
+        assert read(wh, "w") == Bag.of([(1,), (2,)])
+        for name in states(wh):
+            if name == "v":
+                with pytest.raises(ViewStopped):
+                    wh.query_at(f"SELECT * FROM {name}", strict=True)
 
 
 def test_a_source_with_another_past_stops_its_views_and_keeps_nobody_else_back(

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -273,9 +273,11 @@ def _limited(limits: Limits, asked: float, spark: SparkSession, work: Callable[[
             found.set_exception(error)
 
     def cancel() -> None:
-        while not found.done():
-            context.cancelJobGroup(group)
-            wait([found], _AGAIN)
+        # Spark may be stopped meanwhile, and the query with it
+        with suppress(Py4JError):
+            while not found.done():
+                context.cancelJobGroup(group)
+                wait([found], _AGAIN)
 
     threading.Thread(target=carry_out, name="query", daemon=True).start()
     wait([found], max(asked + limits.timeout.total_seconds() - time.monotonic(), 0.0))

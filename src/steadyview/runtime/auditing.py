@@ -61,6 +61,7 @@ class Auditor:
         self._parts = parts
         self._wait_for = wait_for
         self._ending = threading.Event()
+        self._reading = False
         self._again: dict[str, tuple[float, float]] = {}
         """Sources that could not be audited for now: when to try again, and how long that was."""
 
@@ -80,7 +81,7 @@ class Auditor:
     def end(self) -> None:
         """End the audit under way, soon; it stays due. Repeat it until it has ended."""
         self._ending.set()
-        if self._parts.spark_started:
+        if self._reading:
             self._parts.spark.sparkContext.cancelJobGroup(_GROUP)
 
     def may_begin(self) -> None:
@@ -105,6 +106,8 @@ class Auditor:
             wait = min(wait * 2, LONGEST_WAIT)
             self._again[source] = (time.monotonic() + wait, wait)
             return []
+        finally:
+            self._reading = False
         self._again.pop(source, None)
         return found
 
@@ -115,6 +118,7 @@ class Auditor:
         before = self._known(source)
         frames = Frames(beside(self._parts.spark))
         frames.spark.sparkContext.setJobGroup(_GROUP, _GROUP, interruptOnCancel=True)
+        self._reading = True
         unequal = []
         with (
             spark_told(self._parts.root),

@@ -48,11 +48,6 @@ class Parts:
                 self._spark = self._start()
             return self._spark
 
-    @property
-    def spark_started(self) -> bool:
-        """Whether there is a session already."""
-        return self._spark is not None
-
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The sources of the project file; ConfigError if one lacks a setting's value."""
