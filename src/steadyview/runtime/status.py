@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -158,9 +159,9 @@ def source_status(
     lag: float | None,
     error: str | None,
     now: int,
-    not_audited: list[str],
     *,
     held: bool,
+    not_audited: Sequence[str] = (),
 ) -> SourceStatus:
     """One source's line; `lag` and `error` are ours, if it is we who capture.
 
@@ -177,7 +178,7 @@ def source_status(
         word = "silent" if silent else "capturing"
     since = _seconds_since(state.since, now) if error == state.error else None
     known = (state.name, state.family, state.position, state.last_seq)
-    return SourceStatus(*known, lag, word, error, contact, since, not_audited)
+    return SourceStatus(*known, lag, word, error, contact, since, list(not_audited))
 
 
 def _seconds_since(time: int | None, now: int) -> float | None:

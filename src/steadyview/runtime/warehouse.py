@@ -184,8 +184,8 @@ class Warehouse:
                     keeping.lag(s.name) if keeping else None,
                     str(errors[s.name]) if s.name in errors else self._orphan(s.name),
                     now,
-                    unaudited(catalog, s.name) if self._audits(s.name) else [],
                     held=held is not None,
+                    not_audited=unaudited(catalog, s.name) if self._audits(s.name) else (),
                 )
                 for s in catalog.sources.states()
             ],
@@ -198,7 +198,7 @@ class Warehouse:
 
     def _audits(self, source: str) -> bool:
         """Whether the source is to be audited."""
-        return self.project.sources.get(source, {}).get("audit", "off") != "off"
+        return bool(self.project.sources.get(source, {}).get("audit", "off") != "off")
 
     def _orphan(self, source: str) -> str | None:
         """What is wrong with a source that the project file does not name."""
@@ -385,8 +385,8 @@ class Warehouse:
         if (done := self._elsewhere({"do": "resnapshot", "name": name})) is not None:
             return list(done["done"])
         with self._lease("source resnapshot"):
-            done, _ = begin_anew(self._parts, self._parts.sources[name])
-            return done
+            made, _ = begin_anew(self._parts, self._parts.sources[name])
+            return made
 
     def rebuild(self, name: str) -> None:
         """Have a view built anew, beside what it shows, by the next run."""
