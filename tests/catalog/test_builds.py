@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steadyview.catalog import Catalog, StoredSpan
-from steadyview.changes import RelationName
+from steadyview.changes import Loss, RelationName
 from tests.catalog.clocks import SetClock
 
 ORDERS = RelationName("sales", ("public", "orders"))
@@ -49,7 +49,7 @@ def test_a_build_is_over_after_the_last_of_its_views(begun: Catalog) -> None:
 def test_a_loss_takes_the_builds_that_read_the_relation(
     begun: Catalog, lost: list[RelationName], left: int
 ) -> None:
-    begun.views.lose({}, {}, lost)
+    begun.views.lose({}, {}, [Loss(r, None, 0, "gone") for r in lost])
     assert len(begun.builds.all()) == left
 
 

@@ -79,7 +79,8 @@ def test_check_tells_what_is_missing_with_the_statement_to_run(shop, server, spa
     told = [c for c in json.loads(result.stdout) if "source" in c]
     (found,) = [c for c in told if c["verdict"] != "note"]
     (note,) = [c for c in told if c["verdict"] == "note" and c["source"] == "shop"]
-    assert note["message"].endswith("(pg_surgery, a damaged page); the daily audit does")
+    assert note["message"].endswith("; its audit is off: only verify does")
+    assert note["hint"] == 'set audit = "daily" in [sources.shop]'
     assert (found["source"], found["verdict"]) == ("shop", "not ready")
     assert 'ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;' in found["hint"]
     assert CliRunner().invoke(app, command).exit_code == 0

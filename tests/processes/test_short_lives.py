@@ -62,6 +62,22 @@ def until_captured(shop) -> None:
     pytest.fail("capture did not begin")
 
 
+def check_views_grow(lives: list[list[int | None]]) -> None:
+    """From the first life on that gave some view a state, at least every second life adds to it."""
+    reached = [sum(cn or 0 for cn in views) for views in lives]
+    begun = next((i for i, cn in enumerate(reached) if cn), len(lives))
+    assert begun <= len(lives) // 2, f"views got no first state for too long: {lives}"
+    for life in range(begun, len(lives) - 2):
+        assert reached[life] < reached[life + 2], f"two lives without progress of views: {lives}"
+
+
+def test_lives_in_which_only_capture_goes_on_are_not_called_progress() -> None:
+    check_views_grow([[None], [3], [3], [9], [9], [12]])
+    for lives in ([[None]] * 6, [[None], [3], [3], [3], [9], [12]], [[None]] * 4 + [[3], [4]]):
+        with pytest.raises(AssertionError):
+            check_views_grow(lives)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(90 * LIVES + 600)
 def test_every_life_makes_progress_and_the_last_one_catches_up(shop):
@@ -75,6 +91,7 @@ def test_every_life_makes_progress_and_the_last_one_catches_up(shop):
     captured = [last for last, _ in progress]
     assert all(a < b for a, b in zip([0, *captured], captured, strict=False)), progress
     sys.stderr.write(f"captured, views after each life: {progress}\n")
+    check_views_grow([views for _, views in progress])
     if LIVES > 6:
         behind = [last - min(cn or 0 for cn in views) for last, views in progress]
         assert min(behind[LIVES // 2 :]) < 600, f"the backlog grows without bound: {behind}"

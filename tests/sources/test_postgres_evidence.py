@@ -348,6 +348,23 @@ def test_a_leaf_that_arrives_under_its_roots_name_is_lost(postgres: PostgresWorl
     assert examined(watch) == {("leaf", None)}
 
 
+def test_a_root_that_joins_the_publication_for_a_while_takes_nothing_from_its_leaf(
+    postgres: PostgresWorld,
+) -> None:
+    writer = postgres.writer()
+    writer.execute("CREATE TABLE root (id integer) PARTITION BY RANGE (id)")
+    writer.execute("CREATE TABLE leaf PARTITION OF root FOR VALUES FROM (0) TO (100)")
+    writer.execute("ALTER TABLE leaf REPLICA IDENTITY FULL")
+    watch = postgres.watch("leaf")
+    writer.execute(f"ALTER PUBLICATION {PUBLICATION} ADD TABLE root")
+    writer.execute("INSERT INTO root VALUES (1)")
+    writer.execute(f"ALTER PUBLICATION {PUBLICATION} DROP TABLE root")
+    writer.execute("INSERT INTO root VALUES (2)")
+    watch.drain()
+    assert (watch.lost, examined(watch)) == ({}, set())
+    assert watch.replay(watch.relations[0]) == Counter([(1,), (2,)])
+
+
 def test_a_change_made_under_another_identity_is_told_by_the_stream(
     postgres: PostgresWorld,
 ) -> None:

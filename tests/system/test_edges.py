@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 import steadyview
 from steadyview.algebra import Bag
+from steadyview.cli.app import app
 from steadyview.errors import (
     ConfigError,
     OutsideRetention,
@@ -224,6 +226,17 @@ def test_a_source_that_left_the_project_file_is_named_and_can_be_removed(
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
     write_project(folder, {"o": other}, {"other": VIEWS["other"]})
+    for name in ("counted", "plain"):
+        (folder / f"views/{name}.sql").unlink()
+    other.writer().execute("INSERT INTO t VALUES (5)")
+    ran = CliRunner().invoke(app, ["run", "--once", "--project", str(folder)])
+    assert ran.exit_code == 0, ran.output
+    assert 'source "s" is no longer in steadyview.toml' in ran.output
+    with steadyview.open(folder, spark=spark) as wh, running(wh):
+        other.writer().execute("INSERT INTO t VALUES (6)")
+        wait_until(lambda: read(wh, "other") == Bag.of([(5,), (6,)]), "the other source's news")
+        told = {s.name: s.error or "" for s in wh.status().sources}
+        assert "source remove s" in told["s"]
     with steadyview.open(folder, spark=spark) as wh:
         named = [c for c in wh.check() if c.name == "s"]
         assert named

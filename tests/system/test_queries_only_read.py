@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -387,3 +388,20 @@ def test_a_query_that_takes_too_long_is_cancelled(wh: Warehouse, spark: SparkSes
 def test_no_sql_at_all_is_told_by_spark(wh: Warehouse) -> None:
     with pytest.raises(ConfigError, match="Spark rejects"):
         wh.query("SELEC 1")
+
+
+def test_a_constant_that_spark_folds_does_not_outlast_the_time_limit(wh: Warehouse) -> None:
+    begun = time.monotonic()
+    sql = "SELECT aggregate(sequence(1L, 60000000L), 0L, (a, x) -> a + x)"
+    with pytest.raises(QueryTooLong, match="goes on for a while"):
+        wh.query_at(sql, timeout=timedelta(seconds=1)).rows()
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("form", ["", "FORMATTED", "EXTENDED", "COST", "CODEGEN"])
+def test_explain_tells_no_place_of_this_machine(wh: Warehouse, form: str) -> None:
+    found = wh.query_at(f"EXPLAIN {form} SELECT * FROM orders").rows().table.to_pylist()
+    text = str(found)
+    assert "Scan" in text or form == "CODEGEN"
+    assert str(wh.project.root) not in text
+    assert "file:/" not in text

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,12 +22,16 @@ from steadyview.modes import make_root, open_file
 
 @dataclass(frozen=True)
 class Holder:
-    """Who works on the warehouse: process, host, since when (microseconds), doing what."""
+    """Who works on the warehouse: process, host, since when (microseconds), doing what.
+
+    `socket`: where it listens to other commands; None if it does not.
+    """
 
     pid: int
     host: str
     started: int
     command: str
+    socket: str | None = None
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.started / 1_000_000, UTC).strftime(
@@ -39,8 +43,9 @@ class Holder:
 class Lease:
     """Held from `acquire` to `release`, or to the end of the process."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, by: Holder) -> None:
         self._descriptor: int | None = descriptor
+        self._by = by
 
     @staticmethod
     def acquire(warehouse: Path, by: Holder) -> Lease:
@@ -57,7 +62,12 @@ class Lease:
                 except BaseException:
                     os.close(descriptor)
                     raise
-        return Lease(descriptor)
+        return Lease(descriptor, by)
+
+    def listens_at(self, socket: str | None) -> None:
+        """Tell other commands where the holder listens; None: no longer."""
+        if self._descriptor is not None:
+            _write(self._descriptor, json.dumps(asdict(replace(self._by, socket=socket))))
 
     def release(self) -> None:
         """Give it back. Safe to call twice."""
@@ -121,12 +131,18 @@ def _access(warehouse: Path) -> Iterator[None]:
 def _read(descriptor: int) -> Holder:
     """Who wrote the file; a holder that has just been killed or is just starting left no text."""
     text = os.pread(descriptor, 65536, 0)
-    return Holder(**json.loads(text)) if text else Holder(0, "unknown", 0, "unknown")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return Holder(0, "unknown", 0, "unknown")
+    known = {f.name for f in fields(Holder)}
+    return Holder(**{name: value for name, value in found.items() if name in known})
 
 
 def _write(descriptor: int, text: str) -> None:
-    os.ftruncate(descriptor, 0)
+    """One write: whoever reads meanwhile has the text before, this one, or a torn one."""
     os.pwrite(descriptor, text.encode(), 0)
+    os.ftruncate(descriptor, len(text.encode()))
 
 
 def _held(warehouse: Path, found: Holder) -> WarehouseHeld:

@@ -11,7 +11,7 @@ A `replacement` is built beside the view of its name, until it takes that one's 
 
 from __future__ import annotations
 
-FORMAT = 3
+FORMAT = 4
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -32,8 +32,8 @@ _AUDITS = """CREATE TABLE audits (
         cn INTEGER NOT NULL,
         rows TEXT NOT NULL,
         hashes TEXT NOT NULL,
-        columns TEXT NOT NULL,
         at INTEGER NOT NULL,
+        error TEXT,
         PRIMARY KEY (source, path)
     ) STRICT"""
 _BUILDS = """CREATE TABLE builds (
@@ -167,6 +167,7 @@ _FROM_1 = (
     _TYPED,
     _AUDITS,
 )
-_FROM_2 = (_BUILDS, _SPANS, f"UPDATE warehouse SET format = {FORMAT}")
-UPGRADES = {1: (*_FROM_1, *_FROM_2), 2: _FROM_2}
+_FROM_2 = (_BUILDS, _SPANS)
+_FROM_3 = ("DROP TABLE audits", _AUDITS, f"UPDATE warehouse SET format = {FORMAT}")
+UPGRADES = {1: (*_FROM_1, *_FROM_2, *_FROM_3), 2: (*_FROM_2, *_FROM_3), 3: _FROM_3}
 """By the format that is found."""

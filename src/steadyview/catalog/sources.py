@@ -146,6 +146,14 @@ class Sources:
             for source, path, column, seq, why, mend in self._database.read(sql)
         ]
 
+    def forget_relation(self, relation: RelationName) -> None:
+        """Remove all that is known of a relation, but its commits; no view reads it any more."""
+        key = (relation.source, json.dumps(relation.path))
+        with self._database.write() as connection:
+            for table in ("relations", "lost_columns", "audits"):
+                connection.execute(f"DELETE FROM {table} WHERE source = ? AND path = ?", key)
+            end_readers(connection, [relation])
+
     def forget(self, name: str) -> None:
         """Remove the source; its commits keep their cn and time, under the name `<name>~<last cn>`.
 

@@ -8,14 +8,17 @@ goes back.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
+from steadyview.catalog.audits import leave_out
 from steadyview.catalog.builds import end_readers
 from steadyview.catalog.database import Database
 from steadyview.catalog.sources import store_evidence
-from steadyview.changes import RelationName
+from steadyview.changes import Loss, RelationName
 
+_STILL = "SOURCE "
+"""The code of a stopped view that waits for a source, before the source's name."""
 _STANDING = "state <> 'dropped' AND NOT replacement"
 _FIELDS = (
     "id, name, sql, level, kind, definition, fingerprint, state, code, error, error_cn,"
@@ -189,12 +192,12 @@ class Views:
         self,
         stopped: Mapping[str, str],
         evidence: Mapping[RelationName, str],
-        lost: Iterable[RelationName] = (),
+        lost: Sequence[Loss] = (),
     ) -> None:
         """Stop views, each for its reason, and remember what the sources say now, all at once.
 
         So a loss is told to every view that was there, and to no view built from later states. The
-        builds that read a lost relation go with it.
+        builds that read a lost relation go with it, and what its last audit says of it.
         """
         with self._database.write() as connection:
             for name, reason in stopped.items():
@@ -204,7 +207,41 @@ class Views:
                 _stop(connection, name, reason, None if cn is None else cn + 1, mendable=False)
             for relation, text in evidence.items():
                 store_evidence(connection, relation, text)
-            end_readers(connection, lost)
+            end_readers(connection, [x.relation for x in lost])
+            leave_out(connection, lost)
+
+    def stand_still(self, source: str, names: Sequence[str], error: str) -> None:
+        """Stop the views of a source that is not captured any more, until it is again."""
+        with self._database.write() as connection:
+            for name in names:
+                row = f"name = ? AND state = 'active' AND {_STANDING}"
+                connection.execute(
+                    "UPDATE views SET state = 'stopped', error = ?, error_cn = cn + 1, code = ?,"
+                    f" mendable = 0 WHERE {row}",
+                    (error, f"{_STILL}{source}", name),
+                )
+
+    def go_on(self, source: str, oldest: int) -> None:
+        """The source is captured again where it was: so are its views, if the log reaches back.
+
+        Otherwise they are built anew.
+        """
+        late = f"state = 'stopped' AND code = ? AND cn < ? AND {_STANDING}"
+        sql = f"SELECT name FROM views WHERE {late}"
+        for (name,) in self._database.read(sql, (f"{_STILL}{source}", oldest)):
+            self.replace(name)
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE views SET state = 'active', error = NULL, error_cn = NULL, code = NULL"
+                f" WHERE state = 'stopped' AND code = ? AND cn >= ? AND {_STANDING}",
+                (f"{_STILL}{source}", oldest),
+            )
+
+    def still(self) -> set[str]:
+        """The sources that views stand still for."""
+        sql = f"SELECT DISTINCT code FROM views WHERE state = 'stopped' AND {_STANDING}"
+        found = (code for (code,) in self._database.read(sql) if code is not None)
+        return {code.removeprefix(_STILL) for code in found if code.startswith(_STILL)}
 
     def tell(self, name: str, error: str | None) -> None:
         """What keeps the view from going on for now, though it is not stopped; None: nothing."""
@@ -283,7 +320,7 @@ def _stop(
     connection: sqlite3.Connection, name: str, error: str, cn: int | None, *, mendable: bool
 ) -> None:
     sql = (
-        "UPDATE views SET state = 'stopped', error = ?, error_cn = ?, mendable = ?"
+        "UPDATE views SET state = 'stopped', code = NULL, error = ?, error_cn = ?, mendable = ?"
         f" WHERE name = ? AND {_STANDING}"
     )
     if not connection.execute(sql, (error, cn, mendable, name)).rowcount:

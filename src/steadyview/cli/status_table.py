@@ -16,7 +16,7 @@ _GOOD = frozenset({"active", "capturing", "idle"})
 def status_table(status: Any) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
     tables = (_headline(status), _sources(status), _views(status))
-    return Group(*tables, *_building(status), *_errors(status))
+    return Group(*tables, *_building(status), *_unaudited(status), *_errors(status))
 
 
 def status_line(status: Any) -> str:
@@ -35,6 +35,11 @@ def status_line(status: Any) -> str:
 def view_errors(status: Any) -> list[str]:
     """What is wrong with views, in full: code or reason, and what to do about it."""
     return [f"{v.name} ({v.state}): {v.error}" for v in status.views if v.error]
+
+
+def source_errors(status: Any) -> list[str]:
+    """What is wrong with sources, in full."""
+    return [f"{s.name}: {s.error}" for s in status.sources if s.error]
 
 
 def _headline(status: Any) -> Text:
@@ -73,6 +78,10 @@ def _views(status: Any) -> Any:
 def _building(status: Any) -> list[Text]:
     building = (v for v in status.views if v.progress)
     return [Text(f"{v.name}: first state, {v.progress}", style="yellow") for v in building]
+
+
+def _unaudited(status: Any) -> list[Text]:
+    return [Text(text, style="yellow") for s in status.sources for text in s.unaudited]
 
 
 def _how(view: Any) -> str:

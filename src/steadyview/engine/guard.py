@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, regexp_replace
 
 from steadyview.engine.plan_tree import Node, frame_of, functions, parse, tree
 from steadyview.errors import QueryRefused
@@ -89,6 +90,11 @@ _ELSEWHERE = (
     "use SQL's own functions; what they cannot do, do with the rows of the answer "
     "(--format csv or json; from Python: steadyview.open(...).query(...))"
 )
+_PLACES = (
+    (r"(?m)(Location:? )[^\n]*?(?=, PartitionFilters|, ReadSchema|\n|$)", "$1(files)"),
+    (r"\b[a-z0-9]+:/[^\s,\]\)]*", "(file)"),
+)
+"""What EXPLAIN tells of files, and what stands there instead."""
 _HINT = "write one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE) over the project's views"
 
 
@@ -109,7 +115,7 @@ class Statement:
         found = frame_of(self.spark, query)
         judge = _Judge(self.spark, allowed)
         judge.judge(_tree(self.spark, found._jdf.queryExecution().analyzed()))
-        return frame_of(self.spark, self.plan) if self._kind == _EXPLAIN else found
+        return _without_places(frame_of(self.spark, self.plan)) if self._kind == _EXPLAIN else found
 
 
 def read(spark: SparkSession, sql: str) -> Statement:
@@ -254,6 +260,15 @@ def _with(node: Node, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[st
         yield query, inner if recursive else scope
         scope = inner
     yield main, scope
+
+
+def _without_places(explained: DataFrame) -> DataFrame:
+    """EXPLAIN's text, in whichever form, without the files' places on this machine."""
+    (text,) = explained.columns
+    shown = col(text)
+    for pattern, instead in _PLACES:
+        shown = regexp_replace(shown, pattern, instead)
+    return explained.select(shown.alias(text))
 
 
 def _tree(spark: SparkSession, plan: Any) -> Any:

@@ -10,11 +10,14 @@ from __future__ import annotations
 import difflib
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
+from typing import TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -34,7 +37,9 @@ from steadyview.warehouse.states import check_readable
 
 _AGAIN = 0.5
 """Seconds between two attempts to cancel: a query runs job after job, some not begun yet."""
-_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+_GRACE = 1.0
+"""Seconds until a query that was cancelled is said to go on."""
+T = TypeVar("T")
 _numbers = count(1)
 
 
@@ -80,16 +85,7 @@ class Answer:
         return Rows(found.slice(0, limit), cut=found.num_rows > limit)
 
     def _collected(self, frame: DataFrame) -> pa.Table:
-        if self._limits.timeout is None:
-            return frame.toArrow()
-        left = self._asked + self._limits.timeout.total_seconds() - time.monotonic()
-        with _cancelled_after(left, frame.sparkSession) as late:
-            try:
-                return frame.toArrow()
-            except (PySparkException, Py4JError) as error:
-                if late.is_set():
-                    raise _too_long(self._limits.timeout) from error
-                raise
+        return _limited(self._limits, self._asked, frame.sparkSession, frame.toArrow)
 
 
 @dataclass(frozen=True)
@@ -107,11 +103,24 @@ def answer(
     """Spark SQL over the views it reads, all of them at one cn."""
     begun = time.monotonic()
     plans = [p for p in plans if isinstance(p, Refused) or not p.hidden]
+    work = partial(_answer, parts, spark, plans, asked, begun)
+    return _limited(asked.limits, begun, spark, work)
+
+
+def _answer(
+    parts: Parts,
+    spark: SparkSession,
+    plans: Sequence[Planned | Refused],
+    asked: Question,
+    begun: float,
+) -> Answer:
     with _told(plans):
         statement = _statement(spark, asked.sql)
         views = _views(parts, plans, statement)
         rows = {plan.name: row_of(parts.catalog, plan) for plan in views}
-        warnings = _stopped(rows, strict=asked.limits.strict) + _unproved(parts, views)
+        warnings = _stopped(rows) + _unproved(parts, views)
+        if warnings and asked.limits.strict:
+            raise _strictly(warnings[0])
         cn = _moment(parts, rows, asked.at)
         for plan in views:
             found = rows_at(parts, spark, plan, rows[plan.name], cn)
@@ -192,16 +201,17 @@ def _refused(row: ViewRow | None, plan: Refused) -> QueryRefused:
     )
 
 
-def _stopped(rows: Mapping[str, ViewRow], *, strict: bool) -> list[str]:
-    """A sentence for every view that stands still; with `strict`, an error for the first."""
-    stopped = [row for row in rows.values() if row.state == "stopped"]
-    for row in stopped if strict else ():
-        raise ViewStopped(
-            f'view "{row.name}" is stopped at cn {row.cn}',
-            detail=row.error,
-            hint="without --strict its last good state is read",
-        )
-    return [f'view "{r.name}" is stopped and shows cn {r.cn}: {r.error}' for r in stopped]
+def _strictly(warning: str) -> ViewStopped:
+    fact, _, detail = warning.partition(": ")
+    return ViewStopped(fact, detail=detail, hint="without --strict its last good state is read")
+
+
+def _stopped(rows: Mapping[str, ViewRow]) -> list[str]:
+    """A sentence for every view that stands still, for good or for now."""
+    words = {row.name: "is stopped" for row in rows.values() if row.state == "stopped"}
+    words |= {r.name: "does not go on" for r in rows.values() if r.error and r.name not in words}
+    shown = ((rows[name], word) for name, word in words.items())
+    return [f'view "{row.name}" {word} and shows cn {row.cn}: {row.error}' for row, word in shown]
 
 
 def _unproved(parts: Parts, views: Sequence[Planned]) -> list[str]:
@@ -233,36 +243,47 @@ def _texts_for_names(sql: str, views: Sequence[Planned]) -> Iterator[str]:
             yield f'"{text}" is the text \'{text}\' here; the column is written {text} or `{text}`'
 
 
-def _too_long(timeout: timedelta) -> QueryTooLong:
+def _too_long(timeout: timedelta, *, goes_on: bool) -> QueryTooLong:
     seconds = f"{timeout.total_seconds():g} s"
+    went = "is not answered" if goes_on else "was cancelled"
     return QueryTooLong(
-        f"the query took longer than {seconds} and was cancelled",
+        f"the query took longer than {seconds} and {went}",
+        detail="Spark computes a constant of it and cannot be interrupted: that goes on for a while"
+        if goes_on
+        else None,
         hint="allow more time with --timeout, or ask for less",
     )
 
 
-@contextmanager
-def _cancelled_after(seconds: float, spark: SparkSession) -> Iterator[threading.Event]:
-    """Cancel what Spark does for this thread inside the block; the event: time was up."""
-    context, late, done = spark.sparkContext, threading.Event(), threading.Event()
-    group = f"steadyview query {next(_numbers)}"
+def _limited(limits: Limits, asked: float, spark: SparkSession, work: Callable[[], T]) -> T:
+    """What the work gives, within what is left of the time since `asked`; QueryTooLong if it fails.
+
+    It has a thread of its own: Spark's jobs can be cancelled, but what Spark computes while it
+    plans (constants are folded then) can only be left alone.
+    """
+    if limits.timeout is None:
+        return work()
+    context, group = spark.sparkContext, f"steadyview query {next(_numbers)}"
+    found: Future[T] = Future()
+
+    def carry_out() -> None:
+        context.setJobGroup(group, group, interruptOnCancel=True)
+        try:
+            found.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            found.set_exception(error)
 
     def cancel() -> None:
-        if done.wait(max(seconds, 0.0)):
-            return
-        late.set()
-        while not done.is_set():
-            context.cancelJobGroup(group)
-            done.wait(_AGAIN)
+        # Spark may be stopped meanwhile, and the query with it
+        with suppress(Py4JError):
+            while not found.done():
+                context.cancelJobGroup(group)
+                wait([found], _AGAIN)
 
-    before = {key: context.getLocalProperty(key) for key in _GROUP}
-    context.setJobGroup(group, group, interruptOnCancel=True)
-    watch = threading.Thread(target=cancel, name="query-timeout", daemon=True)
-    watch.start()
-    try:
-        yield late
-    finally:
-        done.set()
-        watch.join()
-        for key, value in before.items():
-            context.setLocalProperty(key, value)
+    threading.Thread(target=carry_out, name="query", daemon=True).start()
+    wait([found], max(asked + limits.timeout.total_seconds() - time.monotonic(), 0.0))
+    if not found.done():
+        threading.Thread(target=cancel, name="query-timeout", daemon=True).start()
+        wait([found], _GRACE)
+        raise _too_long(limits.timeout, goes_on=not found.done())
+    return found.result()

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from steadyview.catalog import Catalog
 from steadyview.changes import RelationSchema, StreamPosition
-from steadyview.errors import SourceUnavailable, SteadyviewError, TransientError
+from steadyview.errors import (
+    ChangesLost,
+    SourceDiverged,
+    SourceUnavailable,
+    SteadyviewError,
+    TransientError,
+)
 from steadyview.runtime.capture import REFUSED_SECONDS, RETRY_SECONDS, Capture, LeftOut
 from steadyview.sources.contract import Source
 from steadyview.update_log import UpdateLog
@@ -64,6 +70,13 @@ class Captures:
         thread.error = SourceUnavailable(
             f'source "{source}" is not captured: it is being set up anew', source=source
         )
+        if thread.is_alive():
+            # it could still write its position over that of the capture to come
+            raise SourceUnavailable(
+                f'the capture of source "{source}" did not end within {PATIENCE:.0f} s',
+                hint="stop steadyview run, and give the command again",
+                source=source,
+            )
 
     def begin_one(self, source: Source, relations: Sequence[RelationSchema]) -> None:
         """Capture a source from its beginning; its earlier capture has ended."""
@@ -94,6 +107,11 @@ class Captures:
         troubles = ((n, t.trouble()) for n, t in self._threads.items())
         return {name: error for name, error in troubles if error is not None}
 
+    def ended(self) -> dict[str, SteadyviewError]:
+        """The sources whose past is not what was captured: nobody captures them any more."""
+        found = {n: t.error for n, t in self._threads.items()}
+        return {n: e for n, e in found.items() if isinstance(e, ChangesLost | SourceDiverged)}
+
     def leave_out(self, error: SteadyviewError) -> bool:
         """Leave the source that the error is about out for a while; False if it is about none."""
         if error.source not in self._threads:
@@ -106,8 +124,8 @@ class Captures:
 
     def lag(self, source: str) -> float | None:
         """Seconds from the newest captured commit to its admission; None if the source is away."""
-        thread = self._threads[source]
-        return None if thread.error is not None else thread.lag
+        thread = self._threads.get(source)
+        return None if thread is None or thread.error is not None else thread.lag
 
     def changes(self) -> int:
         """Row images captured so far."""

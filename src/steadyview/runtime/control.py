@@ -4,7 +4,8 @@ One request and one answer per connection, a line of JSON each; behind the answe
 its rows as an Arrow stream. Where nobody listens, a command does its work itself.
 
 The socket lies in a folder of its own (0700), because a socket's path may be a hundred bytes long
-and a warehouse's may be longer; its name is derived from the warehouse's path.
+and a warehouse's may be longer. Where that is, is written into the lease: a command finds it
+whatever its own environment says. Without a socket the run goes on, unreachable.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import socket
 import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from steadyview import errors
+from steadyview.catalog import holder
 from steadyview.errors import DefiniteError, SteadyviewError, StorageUnavailable
 
 Answer = dict[str, Any]
@@ -33,32 +35,33 @@ _CONNECT_SECONDS = 2.0
 _LONGEST_REQUEST = 1 << 20
 
 
-def socket_path(warehouse: Path) -> Path:
-    """Where the process that keeps this warehouse listens."""
-    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+def socket_paths(warehouse: Path) -> list[Path]:
+    """Where the process that keeps this warehouse may listen, the best place first."""
+    folders = [os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"]  # noqa: S108
     name = hashlib.sha256(str(warehouse.absolute()).encode()).hexdigest()[:16]
-    return Path(folder) / f"steadyview-{os.getuid()}" / f"{name}.sock"
+    own = f"steadyview-{os.getuid()}"
+    return [Path(f) / own / f"{name}.sock" for f in dict.fromkeys(folders) if f]
 
 
 class Listener:
     """Answers requests until it is closed; each connection has a thread."""
 
     def __init__(self, warehouse: Path, handler: Handler) -> None:
-        self._path = socket_path(warehouse)
+        """StorageUnavailable if there is no place to listen."""
         self._handler = handler
-        _own_folder(self._path.parent)
-        # the lease is ours: whoever listened here before is gone
-        self._path.unlink(missing_ok=True)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(self._path))
-        os.chmod(self._path, 0o600)
-        self._socket.listen()
-        threading.Thread(target=self._listen, name="control", daemon=True).start()
+        self.path, self._socket = _bound(socket_paths(warehouse))
+        self._thread = threading.Thread(target=self._listen, name="control", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Answer nobody any more."""
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        with suppress(OSError):
+            # wakes whoever accepts
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+        self._thread.join()
 
     def _listen(self) -> None:
         while True:
@@ -93,7 +96,8 @@ def asked(warehouse: Path, request: dict[str, Any]) -> Iterator[tuple[Answer, Bi
 
     Raises what that process raised.
     """
-    connection = _connected(socket_path(warehouse))
+    held = holder(warehouse)
+    connection = _connected(held.socket) if held and held.socket else None
     if connection is None:
         yield None
         return
@@ -114,11 +118,35 @@ def ask(warehouse: Path, request: dict[str, Any]) -> Answer | None:
         return None if found is None else found[0]
 
 
-def _connected(path: Path) -> socket.socket | None:
+def _bound(paths: Sequence[Path]) -> tuple[Path, socket.socket]:
+    """A socket at the first of the places where there can be one."""
+    reasons = []
+    for path in paths:
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            _own_folder(path.parent)
+            # the lease is ours: whoever listened here before is gone
+            path.unlink(missing_ok=True)
+            listening.bind(str(path))
+            os.chmod(path, 0o600)
+            listening.listen()
+        except (OSError, DefiniteError) as error:
+            listening.close()
+            reasons.append(f'"{path}": {error}')
+        else:
+            return path, listening
+    raise StorageUnavailable(
+        "there is no place for a socket: other commands do not reach this process",
+        detail="; ".join(reasons),
+        hint="set XDG_RUNTIME_DIR to a folder of yours with a short name",
+    )
+
+
+def _connected(path: str) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(_CONNECT_SECONDS)
     try:
-        connection.connect(str(path))
+        connection.connect(path)
     except OSError:
         connection.close()
         return None

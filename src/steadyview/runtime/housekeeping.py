@@ -1,19 +1,20 @@
 """Keeping logs and deltas small: merging files, forgetting what lies behind the retention.
 
 A state at cn >= cutoff stays readable: the deltas kept reach back to the older of cutoff and the
-newest base at or before it. A log row stays while a view, a build, an unsettled transaction or a
-state within the retention may need it.
+newest base at or before it. A log row stays while a view, a build, the next audit, an unsettled
+transaction or a state within the retention may need it.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from datetime import timedelta
 
 from steadyview.catalog import Published, ViewRow
 from steadyview.crash_points import crash_point
 from steadyview.delta import compaction
-from steadyview.errors import OutsideRetention
+from steadyview.errors import OutsideRetention, StorageDamaged
 from steadyview.runtime.building import clear_builds
 from steadyview.runtime.parts import Parts
 from steadyview.warehouse.view_store import Shape, ViewStore
@@ -21,6 +22,8 @@ from steadyview.warehouse.view_store import Shape, ViewStore
 EVERY = 600.0
 READERS = timedelta(hours=1)
 """Unlisted files stay so long for readers that still use them."""
+AUDITED = timedelta(days=7)
+"""The log since the last audit of a relation stays at most so long for the next one."""
 
 
 class Housekeeping:
@@ -29,6 +32,8 @@ class Housekeeping:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._next = time.monotonic() + EVERY
+        self._dropped: set[int] = set()
+        """Views that were dropped already when things were last tidied up."""
 
     def sometimes(self) -> None:
         """Tidy up if the last time is long ago."""
@@ -42,9 +47,21 @@ class Housekeeping:
         for row in self._parts.catalog.views.all():
             # a stopped view stays as it is, for whoever looks into it
             if row.cn is not None and row.state != "stopped":
-                self._tidy_view(row, cutoff)
+                # damaged files stop their view when it is worked on
+                with suppress(StorageDamaged):
+                    self._tidy_view(row, cutoff)
+        self._remove_dropped()
         clear_builds(self._parts)
         self.logs()
+
+    def _remove_dropped(self) -> None:
+        """Remove what was replaced; a while later, for readers that still use it."""
+        dropped = self._parts.catalog.views.dropped()
+        for row in dropped:
+            if row.id in self._dropped:
+                ViewStore(self._parts.root, row, Shape(None, Types(()))).remove()
+                self._parts.catalog.views.remove(row.id)
+        self._dropped = {row.id for row in dropped}
 
     def logs(self) -> None:
         """Tidy up the update log alone."""
@@ -91,10 +108,22 @@ class Housekeeping:
         crash_point("bases-invalidated")
         store.base.vacuum(READERS)
 
+    def _audited(self) -> list[int]:
+        """Where the last audits are of: the log leads from there to the next ones.
+
+        An audit that has not come for a week, whatever the reason, is not waited for.
+        """
+        parts = self._parts
+        on = (n for n, settings in parts.project.sources.items() if settings["audit"] != "off")
+        audits = [a for name in on for a in parts.catalog.audits.last(name).values()]
+        since = parts.clock.now_us() - int(AUDITED.total_seconds() * 1_000_000)
+        return [audit.cn for audit in audits if audit.hashes and audit.at >= since]
+
     def _tidy_log(self, source: str, cutoff: int) -> None:
         catalog, log = self._parts.catalog, self._parts.log
         reached = [r.cn for r in catalog.views.all() if r.cn is not None and r.state == "active"]
-        needed = min([cutoff, *reached, *(build.cn for build in catalog.builds.all())])
+        built = [build.cn for build in catalog.builds.all()]
+        needed = min([cutoff, *reached, *built, *self._audited()])
         state = catalog.sources.state(source)
         first = min(catalog.commits.seq_upto(source, needed), state.settled) + 1
         for relation in catalog.sources.schemas(source):

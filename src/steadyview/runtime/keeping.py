@@ -12,8 +12,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
-from pyspark.errors import PySparkException
-
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, TransientError
 from steadyview.runtime.auditing import Auditor, Unequal
@@ -21,6 +19,7 @@ from steadyview.runtime.captures import Captures
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
+from steadyview.runtime.moment import open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
@@ -28,6 +27,7 @@ from steadyview.runtime.recording import Recording
 from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
 from steadyview.runtime.schemas import (
+    Recorded,
     Relations,
     known_relations,
     present_sources,
@@ -38,8 +38,6 @@ from steadyview.runtime.status import RunSummary
 Plan = Callable[[Relations], list[Planned | Refused]]
 Report = Callable[[], None]
 PAUSE = 0.5
-AUDIT_PAUSE = 60.0
-"""Seconds until an audit that could not be finished is tried again."""
 EXAMINE = 10.0
 """Seconds between two looks at what a source's own catalog says of its relations."""
 RETRY = 1.0
@@ -76,19 +74,19 @@ class Keeping:
         plan: Plan,
         shadow: Shadow | None = None,
         *,
-        patient: bool = False,
         recordings: Sequence[Recording] = (),
     ) -> None:
-        """`patient`: a source that does not answer now, but did before, may come later."""
         self._recordings = {r.view: r for r in recordings}
         self._stop = threading.Event()
         self.error: SteadyviewError | None = None
         self._shadow = shadow
         self._parts = parts
+        self._catalog = parts.catalog
         self._plan = plan
         parts.clear_work()
-        present = present_sources(parts, patient=patient)
+        present = present_sources(parts)
         self._relations = present.relations
+        self._defects = present.defects
         self.captures = Captures(
             parts.sources.values(),
             present.relations.by_source(),
@@ -105,7 +103,6 @@ class Keeping:
         self._examined = 0.0
         self._auditor = Auditor(parts, self.captures.wait_for)
         self._audit: threading.Thread | None = None
-        self._audit_next = 0.0
         self._unequal: SimpleQueue[Unequal] = SimpleQueue()
 
     @cached_property
@@ -126,9 +123,11 @@ class Keeping:
             self.captures.wait_for,
             self._shadow,
             self._recordings,
+            self._defects,
             lambda: self._stop.is_set(),
         )
         maintainer.reconcile()
+        maintainer.losses.tell_defects()
         for name, recording in self._recordings.items():
             row = self._parts.catalog.views.find(name)
             if row is not None and row.cn is not None:
@@ -179,20 +178,29 @@ class Keeping:
         return busy
 
     def once(self, report: Report | None) -> RunSummary:
-        """Everything committed before now, propagated, applied and published."""
+        """Everything committed before now, propagated, applied and published.
+
+        What is wrong with one source, or one table of it, is raised in the end, when all that does
+        not read it went on.
+        """
         started, first = time.monotonic(), self._parts.catalog.commits.last_cn()
         self.captures.start()
-        everything = frozenset(self._parts.sources)
-        self._build_now(everything)
-        self._maintainer.cycle(everything, building=False)
-        self._maintainer.one_by_one(everything, None)
+        wrong = self._all_that_answer(
+            self._take_up,
+            self._build_now,
+            lambda sources: self._maintainer.cycle(sources, building=False),
+            lambda sources: self._maintainer.one_by_one(sources, None),
+        )
         self._maintainer.apply(everything=True)
-        for source in self._auditor.due(sorted(everything)):
+        self._stand_still()
+        for source in self._auditor.due(sorted(self._parts.sources.keys() - wrong.keys())):
             for unequal in self._auditor.audit(source):
                 self._stop_unequal(unequal)
         self._housekeeping.now()
         if report:
             report()
+        for error in (*wrong.values(), *self._maintainer.losses.defects().values()):
+            raise error
         self._maintainer.faults.check()
         cn = self._parts.catalog.commits.last_cn()
         return RunSummary(
@@ -203,6 +211,36 @@ class Keeping:
             cn,
             time.monotonic() - started,
         )
+
+    def _all_that_answer(
+        self, *works: Callable[[frozenset[str]], object]
+    ) -> dict[str, SteadyviewError]:
+        """Do these over all sources; one that fails is left out of the rest. What was wrong."""
+        wrong: dict[str, SteadyviewError] = {}
+        waiting = list(works)
+        while waiting:
+            sources = frozenset(self._parts.sources) - wrong.keys()
+            try:
+                waiting[0](sources)
+            except SteadyviewError as error:
+                if error.source not in sources:
+                    raise
+                wrong[error.source] = error
+            else:
+                waiting.pop(0)
+        return wrong
+
+    def _take_up(self, sources: frozenset[str]) -> None:
+        """Have views go on that stood still for a source, if it is what it was again."""
+        for name in self._parts.catalog.views.still() & sources:
+            # what is frozen now is delivered only after all of the past was found again
+            with open_moment([self._parts.sources[name]], self.captures.wait_for, self._catalog):
+                self._catalog.views.go_on(name, self._catalog.commits.oldest_cn())
+
+    def _stand_still(self) -> None:
+        """Stop the views of sources that turned out to have another past, for all to see."""
+        for name, error in self.captures.ended().items():
+            self._catalog.views.stand_still(name, self._maintainer.readers(name), str(error))
 
     def _build_now(self, sources: frozenset[str]) -> None:
         """First states; one that a loss got in the way of is tried again a few times."""
@@ -216,10 +254,14 @@ class Keeping:
         """End captures and a first state under way."""
         if "_maintainer" in self.__dict__:
             self._maintainer.end_building()
+        self._auditor.end()
         self.captures.stop()
-        for beside in (self._builder, self._audit):
-            if beside is not None:
-                beside.join()
+        while self._auditing():
+            self._auditor.end()
+            assert self._audit is not None
+            self._audit.join(PAUSE)
+        if self._builder is not None:
+            self._builder.join()
         if "_maintainer" in self.__dict__:
             self._maintainer.close()
         while not self._wishes.empty():
@@ -237,6 +279,7 @@ class Keeping:
         """One round of the loop; whether there was anything to do."""
         self._replan()
         self._grant()
+        self._stand_still()
         self._maintainer.mend()
         self._build()
         self._housekeeping.sometimes()
@@ -255,11 +298,17 @@ class Keeping:
         return True
 
     def _grant(self) -> None:
-        """Do what was wished for; not while a first state is under way that it may disturb."""
-        while not self._wishes.empty() and not self._building():
-            if self._audit is not None:
-                self._audit.join()
+        """Do what was wished for; not while a first state or an audit may be disturbed by it.
+
+        An audit can wait: it is ended. Batches go on meanwhile.
+        """
+        if not self._wishes.empty():
+            self._auditor.end()
+        while not (self._wishes.empty() or self._building() or self._auditing()):
             self._wishes.get().grant(self)
+
+    def _auditing(self) -> bool:
+        return self._audit is not None and self._audit.is_alive()
 
     def _building(self) -> bool:
         return self._builder is not None and self._builder.is_alive()
@@ -269,6 +318,7 @@ class Keeping:
         now = time.monotonic()
         if now - self._examined >= EXAMINE:
             self._examined = now
+            self._take_up(available)
             self._maintainer.examine(sorted(available))
 
     def rebuild(self, name: str) -> None:
@@ -278,34 +328,37 @@ class Keeping:
     def resnapshot(self, name: str) -> list[str]:
         """Begin with a source anew: set up again, its views built from what it holds now."""
         self.captures.stop_one(name)
-        done = begin_anew(self._parts, self._parts.sources[name])
-        relations = self._parts.catalog.sources.schemas(name)
-        self.captures.begin_one(self._parts.sources[name], relations)
+        done, found = begin_anew(self._parts, self._parts.sources[name])
+        self._begin_again(name, found)
+        return done
+
+    def _begin_again(self, name: str, found: Recorded | None = None) -> None:
+        """Capture a source that was set up anew (if it was), and plan the views anew."""
+        others = {r: e for r, e in self._maintainer.losses.defects().items() if r.source != name}
+        self._defects = {**others, **(found.defects if found else {})}
+        if found is not None:
+            self.captures.begin_one(self._parts.sources[name], found.relations)
         self._relations = known_relations(self._parts)
         self._maintainer.close()
         self._maintainer = self._planned()
-        return done
 
     def _audit_beside(self, available: frozenset[str]) -> None:
         """Audit a source that is due, beside; then stop the views that do not add up."""
         while not self._unequal.empty():
             self._stop_unequal(self._unequal.get())
-        if self._building() or (self._audit is not None and self._audit.is_alive()):
+        if self._building() or self._auditing() or not self._wishes.empty():
             return
-        due = [] if time.monotonic() < self._audit_next else self._auditor.due(sorted(available))
-        if due:
-            self._audit_next = time.monotonic() + AUDIT_PAUSE
+        self._auditor.may_begin()
+        if due := self._auditor.due(sorted(available)):
             self._audit = threading.Thread(target=self._audited, args=(due[0],), name="audit")
             self._audit.start()
 
     def _audited(self, source: str) -> None:
-        # what goes wrong with the source or with Spark is told by the batches; it stays due
-        with suppress(SteadyviewError, PySparkException):
-            for unequal in self._auditor.audit(source):
-                self._unequal.put(unequal)
+        for unequal in self._auditor.audit(source):
+            self._unequal.put(unequal)
 
     def _stop_unequal(self, unequal: Unequal) -> None:
-        self._maintainer.lose([unequal.lost])
+        self._maintainer.losses.lose([unequal.lost])
         self._auditor.accept(unequal)
 
     def remove(self, name: str) -> list[str]:
@@ -315,11 +368,9 @@ class Keeping:
         done = remove_source(self._parts, name)
         if name in self._parts.sources:
             # still in the project file: it is set up anew, as the next run would do
-            record_relations(self._parts, self._parts.reopen(name))
-            relations = self._parts.catalog.sources.schemas(name)
-            self.captures.begin_one(self._parts.sources[name], relations)
-        self._maintainer.close()
-        self._maintainer = self._planned()
+            self._begin_again(name, record_relations(self._parts, self._parts.reopen(name)))
+        else:
+            self._begin_again(name)
         return done
 
     def _build(self) -> None:
@@ -349,6 +400,7 @@ class Keeping:
         if found == self._signature or (self._builder is not None and self._builder.is_alive()):
             return
         self._signature = found
+        self._defects = self._maintainer.losses.defects()
         self._maintainer.close()
         self._maintainer = self._planned()
 

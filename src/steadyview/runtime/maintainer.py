@@ -8,7 +8,6 @@ stops alone, and one in which we failed is tried again alone.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,17 +18,17 @@ from pathlib import Path
 
 from steadyview.catalog import Base, Published, ViewRow, ViewSpec
 from steadyview.catalog import Batch as BatchRecord
-from steadyview.changes import Loss, RelationName
 from steadyview.crash_points import crash_point
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
-from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped, about
+from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped
 from steadyview.runtime.batch import Asked, Batch, Done, Work
 from steadyview.runtime.building import Building, clear_builds
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
 from steadyview.runtime.kept import described, goes_on, inputs_of
+from steadyview.runtime.losses import Defects, Losses
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE
@@ -67,6 +66,7 @@ class Maintainer:
         wait_for: WaitFor,
         shadow: Shadow | None = None,
         recordings: Mapping[str, Recording] | None = None,
+        defects: Defects | None = None,
         ending: Callable[[], bool] = lambda: False,
     ) -> None:
         """`ending`: whether to stop between two pieces of a backlog."""
@@ -81,10 +81,9 @@ class Maintainer:
         self._forced = ForcedViews(parts, wait_for, self._recordings)
         self._attempts: dict[str, _Attempt] = {}
         self._building = Building(parts)
-        self._losing = threading.Lock()
-        self._lost: list[Loss] = []
-        """What was found lost; the first `_lost_before` before first states were begun."""
-        self._lost_before = 0
+        self.losses = Losses(parts, self._plans, defects or {})
+        self._mark = self.losses.mark()
+        """Of the first states that are being built."""
         self.faults = Faults()
         self.lookups = 0
         self.changes: Counter[str] = Counter()
@@ -141,12 +140,8 @@ class Maintainer:
         tables = known if plan.node is not None else known[:1]
         whole = all(t.exists() and t.version() >= (version or 0) for t, version in tables)
         if not whole and row.state != "stopped":
-            text = StorageDamaged(
-                f'the files of view "{row.name}" are not those that the catalog knows',
-                detail=f'"{store.folder}" was removed or replaced',
-                hint=f"restore it from a backup, or run: steadyview view rebuild {row.name}",
-            )
-            self._views.stop(row.name, str(text), None)
+            text = f'"{store.folder}" was removed or replaced'
+            self._views.stop(row.name, str(files_damaged(row.name, text)), None)
         return whole
 
     def mend(self) -> None:
@@ -215,63 +210,19 @@ class Maintainer:
                     return self._cycled(plans, building=building)
                 except ColumnLost as lost:
                     # the others go on without those that use the column, under a new moment
-                    self._stop_users(plans, lost, building=building)
+                    self.losses.stop_users(plans, lost, self._rows(building=building))
         return None
 
     def examine(self, sources: Iterable[str]) -> bool:
-        """Stop the views whose relations are not proved to be whole now; whether any was lost.
-
-        What the source's own catalog says now is then what the next look compares with: a view that
-        is built anew rests on states after the loss. What capture lacks since is set up again.
-        """
-        found = False
-        for name in sources:
-            catalog = self._parts.catalog
-            relations, state = catalog.sources.schemas(name), catalog.sources.state(name)
-            with about(name):
-                seen = self._parts.sources[name].examine(relations, state.proof)
-            known = {r.name: r.evidence for r in relations}
-            news = {r: e for r, e in seen.evidence.items() if known.get(r) != e}
-            if news or seen.losses:
-                self._lose(seen.losses, news)
-            if seen.losses:
-                found = True
-                with about(name):
-                    self._parts.sources[name].prepare(relations)
-        return found
-
-    def lose(self, losses: Sequence[Loss]) -> None:
-        """Stop the views that losses concern, for good."""
-        self._lose(losses, {})
-
-    def _lose(self, losses: Sequence[Loss], evidence: Mapping[RelationName, str]) -> None:
-        with self._losing:
-            self._lost += losses
-            self._views.lose(self._concerned(losses), evidence, [x.relation for x in losses])
+        """See `Losses.examine`."""
+        return self.losses.examine(sources)
 
     def _publish_first(self, done: Done, publish: Callable[[Sequence[Done]], None]) -> None:
-        """Publish a first state, unless a loss since its moment would have stopped the view.
-
-        It is built again then, from later states.
-        """
-        plan = done.work.plan
-        with self._losing:
-            since = self._lost[self._lost_before :]
-            if not any(plan.loses(x.relation, x.column) for x in since):
-                publish([done])
-                return
-        done.work.store.remove()
-
-    def _concerned(self, losses: Sequence[Loss]) -> dict[str, str]:
-        """The running views that a loss concerns, each with the reason; they can be rebuilt."""
-        stopped: dict[str, str] = {}
-        running = [row for row in self._running() if row.cn is not None]
-        for lost in losses:
-            for row in running:
-                if self._plans[row.name].loses(lost.relation, lost.column):
-                    hint = f"hint: run: steadyview view rebuild {row.name}"
-                    stopped.setdefault(row.name, f"{lost.reason}\n{hint}")
-        return stopped
+        """Publish a first state, unless it was spoilt: then it is built again."""
+        if not self.losses.publish_unless_lost(
+            done.work.plan, self._mark, lambda: publish([done])
+        ):
+            done.work.store.remove()
 
     def _batched(self, available: frozenset[str], *, building: bool) -> list[Planned]:
         """The views of a batch; first states are all alike."""
@@ -298,9 +249,9 @@ class Maintainer:
                     target = moment.upto
             done = self._forced.work(plan, target, seconds)
         except ColumnLost as lost:
-            self._stop_users([plan], lost)
+            self.losses.stop_users([plan], lost, self._rows(building=False))
         except ViewStopped as stopped:
-            self._stop_lost([plan])
+            self.losses.stop_lost([plan])
             self._stop_at(plan.name, stopped)
         except Exception as error:  # noqa: BLE001 - sorted by `trouble`
             self._stop_at(plan.name, error)
@@ -330,6 +281,10 @@ class Maintainer:
         """Forget the algorithms' objects: they start again from what is published."""
         self._forced.close()
 
+    def readers(self, source: str) -> list[str]:
+        """The views that read the source."""
+        return [name for name, plan in self._plans.items() if source in plan.sources]
+
     def end_building(self) -> None:
         """Read no more for first states: what was read stays for the next life."""
         self._building.end()
@@ -337,21 +292,22 @@ class Maintainer:
     def _cycled(self, plans: Sequence[Planned], *, building: bool) -> int | None:
         started = self._parts.clock.now_us()
         sources = [self._parts.sources[s] for s in sorted(set().union(*(p.sources for p in plans)))]
+        mark = self.losses.mark()
         if building:
-            self._lost_before = len(self._lost)
+            self._mark = mark
             plans = self._with_parents(plans)
             if not plans:
                 return None
         with open_moment(sources, self._wait_for, self._parts.catalog) as moment:
-            self._stop_lost(plans)
+            self.losses.stop_lost(plans)
             # after the batch's end is fixed: nothing that a loss may have touched is published
-            if self.examine(moment.snapshots) and building:
-                return None
+            self.examine(moment.snapshots)
             rows = self._rows(building=building)
             plans = [
                 p
                 for p in plans
-                if p.name in rows and not (building and self._lost_unseen(p, moment))
+                if p.name in rows and not self.losses.waits(p)
+                if not (building and self.losses.spoilt(p, mark, moment))
             ]
             if not plans:
                 return None
@@ -407,7 +363,7 @@ class Maintainer:
         moment: Moment,
         started: int,
     ) -> int:
-        works = [self._work(p, rows[p.name]) for p in plans if p.node is not None]
+        works = list(self._works([p for p in plans if p.node is not None], rows))
         after = min((w.after for w in works if w.after is not None), default=moment.upto)
         admitted, works = self._admitted(works, moment, after)
         whole = [p for p in plans if p.node is None and p.sources <= admitted.keys()]
@@ -495,6 +451,14 @@ class Maintainer:
         finally:
             frames.drop()
 
+    def _works(self, plans: Sequence[Planned], rows: Mapping[str, ViewRow]) -> Iterator[Work]:
+        """What is to be done for each view; one whose files are gone or damaged stops."""
+        for plan in plans:
+            try:
+                yield self._work(plan, rows[plan.name])
+            except StorageDamaged as damage:
+                self._stop_at(plan.name, files_damaged(plan.name, str(damage.message)))
+
     def _work(self, plan: Planned, row: ViewRow) -> Work:
         store = self._store(plan, row)
         if row.cn is None:
@@ -562,6 +526,7 @@ class Maintainer:
             name = d.work.plan.name
             if d.error is not None and rows[name].replacement:
                 self._views.give_up(rows[name].id)
+                d.work.store.remove()
             elif d.error is not None:
                 self._views.stop(name, d.error, d.upto + 1, mendable=d.mendable)
             elif d.fault is not None:
@@ -588,29 +553,23 @@ class Maintainer:
                 continue
             if self.faults.waits(row.name):
                 continue
-            store = self._store(plan, row)
-            if state_due(store, row):
-                self._state_rolled(store, row)
-            if everything or due(store, row):
-                rolled += self._rolled(store, row)
+            rolled += self._rolled(self._store(plan, row), row, everything=everything)
         return rolled
 
-    def _rolled(self, store: ViewStore, row: ViewRow) -> int:
+    def _rolled(self, store: ViewStore, row: ViewRow, *, everything: bool) -> int:
         """Roll one base; a view whose rows can no longer be shown stops, the others go on."""
-        try:
-            with spark_told(self._parts.root):
-                return self._roll(store, row)
-        except Exception as error:  # noqa: BLE001 - sorted by `trouble`
-            self._stop_at(row.name, error)
-            return 0
-
-    def _state_rolled(self, store: ViewStore, row: ViewRow) -> None:
         assert row.cn is not None
         try:
             with spark_told(self._parts.root):
-                Applier(self._parts.spark, store).roll_state(row.cn)
+                if state_due(store, row):
+                    Applier(self._parts.spark, store).roll_state(row.cn)
+                return self._roll(store, row) if everything or due(store, row) else 0
+        except StorageDamaged as damage:
+            self._stop_at(row.name, files_damaged(row.name, damage.message))
+            return 0
         except Exception as error:  # noqa: BLE001 - sorted by `trouble`
             self._stop_at(row.name, error)
+            return 0
 
     def _roll(self, store: ViewStore, row: ViewRow) -> int:
         assert row.cn is not None
@@ -623,56 +582,13 @@ class Maintainer:
         )
         return 1
 
-    def _stop_lost(self, plans: Sequence[Planned]) -> None:
-        """Stop the views that a loss after their state concerns."""
-        rows = {row.name: row for row in self._running()}
-        for lost in self._parts.catalog.sources.losses():
-            cn = self._parts.catalog.commits.cn_of(lost.relation.source, lost.seq)
-            for plan in plans:
-                reached = rows[plan.name].cn if plan.name in rows else None
-                if cn is None or reached is None or cn <= reached:
-                    continue
-                if plan.loses(lost.relation, lost.column):
-                    self._views.stop(plan.name, lost.reason, cn, mendable=lost.mendable)
-
-    def _lost_unseen(self, plan: Planned, moment: Moment) -> bool:
-        """Whether a column it uses was lost in a transaction that the moment does not show.
-
-        The log's rows of that transaction lack values, so no first state rests on them: it is built
-        under a later moment, whose sources show the transaction themselves.
-        """
-        catalog, log = self._parts.catalog, self._parts.log
-        for lost in catalog.sources.losses():
-            source = lost.relation.source
-            if plan.loses(lost.relation, lost.column):
-                known = admitted_since(source, moment, moment.upto, catalog, log)
-                if lost.seq > settled_upto(known):
-                    return True
-        return False
-
-    def _stop_users(
-        self, plans: Sequence[Planned], lost: ColumnLost, *, building: bool = False
-    ) -> None:
-        """Stop the views that use what was just found lost; raises it if none does."""
-        rows = self._rows(building=building)
-        running = [p for p in plans if p.name in rows]
-        users = [p for p in running if _uses(p, lost)]
-        if not users:
-            raise lost
-        for plan in users:
-            row = rows[plan.name]
-            if row.replacement:
-                self._views.give_up(row.id)
-            else:
-                cn = None if row.cn is None else row.cn + 1
-                self._views.stop(plan.name, str(lost), cn, mendable=True)
-
     def _ready(self, available: frozenset[str], *, building: bool) -> list[ViewRow]:
         rows = self._rows(building=building).values()
         return [
             row
             for row in rows
             if self._plans[row.name].sources <= available and not self.faults.waits(row.name)
+            if not self.losses.waits(self._plans[row.name])
         ]
 
     def _rows(self, *, building: bool) -> dict[str, ViewRow]:
@@ -703,13 +619,6 @@ class Maintainer:
         return ViewStore(self._parts.root, row, plan.shape)
 
 
-def _uses(plan: Planned, lost: ColumnLost) -> bool:
-    """Whether the view is concerned: errors name a relation by its display name."""
-    return any(
-        str(r.name) == lost.relation and plan.loses(r.name, lost.column) for r in plan.relations
-    )
-
-
 def _published(done: Done, row: ViewRow) -> Published | None:
     """What of a view's part can be shown; None if it has no state."""
     base = done.base or (
@@ -720,6 +629,15 @@ def _published(done: Done, row: ViewRow) -> Published | None:
     if base is None or done.fault is not None or (row.cn is None and done.failed):
         return None
     return Published(done.work.plan.name, done.upto, done.delta_version, base.cn, base.version)
+
+
+def files_damaged(view: str, detail: str) -> StorageDamaged:
+    """The files of one view are gone or damaged: its trouble alone."""
+    return StorageDamaged(
+        f'the files of view "{view}" are not those that the catalog knows',
+        detail=detail,
+        hint=f"restore them from a backup, or run: steadyview view rebuild {view}",
+    )
 
 
 def _folder_of(root: Path, row: ViewRow) -> ViewStore:

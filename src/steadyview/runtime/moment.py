@@ -18,6 +18,7 @@ import numpy as np
 from steadyview.catalog import Catalog
 from steadyview.changes import RelationName, StreamPosition, Transaction
 from steadyview.engine.tagged_log import Admitted
+from steadyview.errors import about
 from steadyview.sources.contract import Snapshot, Source
 from steadyview.update_log import UpdateLog
 
@@ -64,7 +65,8 @@ def open_moment(sources: Iterable[Source], wait_for: WaitFor, catalog: Catalog) 
     settled = {s.name: s.settled for s in catalog.sources.states()}
     try:
         for source in sources:
-            snapshots[source.name] = source.snapshot()
+            with about(source.name):
+                snapshots[source.name] = source.snapshot()
         for name, snapshot in snapshots.items():
             wait_for(name, snapshot.horizon)
     except BaseException:

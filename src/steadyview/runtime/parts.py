@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import Catalog
 from steadyview.catalog.clock import Clock
@@ -63,11 +63,16 @@ class Parts:
         """The source for a look: one that does not answer soon is not waited for. Close it."""
         return self._opened(name, LOOK)
 
-    def _opened(self, name: str, patience: int | None = None) -> Source:
+    def opened_for(self, name: str, table: str) -> Source:
+        """The source as if it had this one table. Close it."""
+        return self._opened(name, tables=[table])
+
+    def _opened(self, name: str, patience: int | None = None, **other: Any) -> Source:
         if name in self.project.unready:
             raise self.project.unready[name]
         project, owner = self.project, owner_of(self.catalog, name)
-        return open_source(name, project.sources[name], project.root, owner, patience)
+        settings = {**project.sources[name], **other}
+        return open_source(name, settings, project.root, owner, patience)
 
     def close(self) -> None:
         """Let go of the sources' connections."""

@@ -10,13 +10,13 @@ from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import ConfigError
 from steadyview.nearest import nearest_or_all
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.schemas import record_relations
+from steadyview.runtime.schemas import Recorded, record_relations
 from steadyview.sources.contract import Source
 from steadyview.views.mentions import mentions_source
 
 
-def begin_anew(parts: Parts, source: Source) -> list[str]:
-    """Set the source up again, forget its log, have its views built anew; what was done.
+def begin_anew(parts: Parts, source: Source) -> tuple[list[str], Recorded]:
+    """Set the source up again, forget its log, have its views built anew; what was done and found.
 
     Its capture has ended. Killed in between, it is done again: a source without a position begins
     at its present, and a stopped view that has a replacement is being built.
@@ -26,8 +26,8 @@ def begin_anew(parts: Parts, source: Source) -> list[str]:
         parts.catalog.sources.forget(source.name)
     parts.log.forget(source.name)
     done = source.remove()
-    record_relations(parts, parts.reopen(source.name))
-    return [*done, f'set up source "{source.name}" anew']
+    found = record_relations(parts, parts.reopen(source.name))
+    return [*done, f'set up source "{source.name}" anew'], found
 
 
 def rebuild(catalog: Catalog, name: str) -> None:

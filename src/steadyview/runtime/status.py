@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -19,6 +20,7 @@ class SourceStatus:
     """A source: `seq` transactions captured, `lag_seconds` behind (None where we do not capture).
 
     `contact_seconds` ago a run was in contact with it; `error_seconds` ago its error was found.
+    `unaudited`: what of it the last audits could not look into, and why.
     """
 
     name: str
@@ -30,6 +32,7 @@ class SourceStatus:
     error: str | None
     contact_seconds: float | None = None
     error_seconds: float | None = None
+    unaudited: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -145,8 +148,20 @@ def build_progress(catalog: Catalog) -> dict[str, str]:
     return found
 
 
+def unaudited(catalog: Catalog, source: str) -> list[str]:
+    """What the last audits of a source's relations could not look into."""
+    audits = catalog.audits.last(source)
+    return [a.error for _, a in sorted(audits.items()) if a.error is not None]
+
+
 def source_status(
-    state: SourceState, lag: float | None, error: str | None, now: int, *, held: bool
+    state: SourceState,
+    lag: float | None,
+    error: str | None,
+    now: int,
+    *,
+    held: bool,
+    not_audited: Sequence[str] = (),
 ) -> SourceStatus:
     """One source's line; `lag` and `error` are ours, if it is we who capture.
 
@@ -163,7 +178,7 @@ def source_status(
         word = "silent" if silent else "capturing"
     since = _seconds_since(state.since, now) if error == state.error else None
     known = (state.name, state.family, state.position, state.last_seq)
-    return SourceStatus(*known, lag, word, error, contact, since)
+    return SourceStatus(*known, lag, word, error, contact, since, list(not_audited))
 
 
 def _seconds_since(time: int | None, now: int) -> float | None:

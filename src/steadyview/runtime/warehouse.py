@@ -24,6 +24,7 @@ from steadyview.errors import (
     ConfigError,
     SteadyviewError,
     StorageDamaged,
+    StorageUnavailable,
     TransientError,
     WarehouseHeld,
 )
@@ -38,6 +39,7 @@ from steadyview.runtime.status import (
     build_progress,
     source_status,
     time_of,
+    unaudited,
     view_status,
 )
 
@@ -201,6 +203,7 @@ class Warehouse:
                     str(errors[s.name]) if s.name in errors else self._orphan(s.name),
                     now,
                     held=held is not None,
+                    not_audited=unaudited(catalog, s.name) if self._audits(s.name) else (),
                 )
                 for s in catalog.sources.states()
             ],
@@ -211,6 +214,10 @@ class Warehouse:
             ],
             self._trouble(),
         )
+
+    def _audits(self, source: str) -> bool:
+        """Whether the source is to be audited."""
+        return bool(self.project.sources.get(source, {}).get("audit", "off") != "off")
 
     def _orphan(self, source: str) -> str | None:
         """What is wrong with a source that the project file does not name."""
@@ -263,25 +270,31 @@ class Warehouse:
             self._parts,
             self._planning(algorithm),
             shadow,
-            patient=True,
             recordings=recordings,
         )
-        with self._lease("run"):
+        with self._lease("run") as lease:
             keeping = self._awaited(stop, report, make)
             if keeping is not None:
-                with self._kept(keeping), self._attended(keeping):
+                with self._kept(keeping), self._attended(keeping, lease):
                     keeping.run(stop, report)
 
     @contextmanager
-    def _attended(self, keeping: Keeping) -> Iterator[None]:
-        """Other commands reach us meanwhile."""
+    def _attended(self, keeping: Keeping, lease: Lease) -> Iterator[None]:
+        """Other commands reach us meanwhile, if there is a place to listen."""
         from steadyview.runtime.attending import Attendant
         from steadyview.runtime.control import Listener
 
-        listener = Listener(self.project.warehouse, Attendant(self, keeping))
+        try:
+            listener = Listener(self.project.warehouse, Attendant(self, keeping))
+        except StorageUnavailable as error:
+            warnings.warn(str(error), stacklevel=2)
+            yield
+            return
+        lease.listens_at(str(listener.path))
         try:
             yield
         finally:
+            lease.listens_at(None)
             listener.close()
 
     def _awaited(
@@ -405,7 +418,8 @@ class Warehouse:
         if (done := self._elsewhere({"do": "resnapshot", "name": name})) is not None:
             return list(done["done"])
         with self._lease("source resnapshot"):
-            return begin_anew(self._parts, self._parts.sources[name])
+            made, _ = begin_anew(self._parts, self._parts.sources[name])
+            return made
 
     def rebuild(self, name: str) -> None:
         """Have a view built anew, beside what it shows, by the next run."""

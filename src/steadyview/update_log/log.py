@@ -132,6 +132,13 @@ class UpdateLog:
         """Delete unlisted files older than the retention; how many."""
         return self.table(relation).vacuum(retention)
 
+    def forget_relation(self, relation: RelationName) -> None:
+        """Delete the log of one relation. Idempotent."""
+        folder = self.table(relation).path
+        with told(folder):
+            if folder.exists():
+                shutil.rmtree(folder)
+
     def forget(self, source: str) -> None:
         """Delete the whole log of a source. Idempotent."""
         folder = source_folder(self.root, source)

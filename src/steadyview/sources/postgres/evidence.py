@@ -38,8 +38,8 @@ SELECT n.nspname, c.relname, c.oid::text, pg_relation_filenode(c.oid)::text, c.r
         a.attnum, t.oid::text, {SOURCE_TYPE.format(typmod="a.atttypmod")}, a.xmin::text,
         a.attgenerated <> '', a.atthasmissing,
         (SELECT d.oid::text FROM pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum),
-        (SELECT json_object_agg(e.oid::text, json_build_array(e.enumlabel, e.xmin::text)) FROM pg_enum e
-         WHERE t.typtype = 'e' AND e.enumtypid = t.oid)))
+        (SELECT json_object_agg(e.oid::text, json_build_array(e.enumlabel, e.xmin::text))
+         FROM pg_enum e WHERE t.typtype = 'e' AND e.enumtypid = t.oid)))
      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
      JOIN pg_namespace tn ON tn.oid = t.typnamespace
      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)

@@ -8,10 +8,11 @@ A loss is told once per column and transaction, in every transaction that loses 
 made anew after one loss must hear of the next. A value that cannot be kept is NULL, those around it
 are not. A relation that is lost is one loss, of no column.
 
-A relation's identity is known from the server's catalog (`evidence.py`), and the stream must describe
-it so: its oid under its name, its columns in the order of their numbers. What was written under
-another identity is lost in every transaction that writes so, for the catalog shows nothing once the
-identity is back. Only a look into the catalog, which tells the loss itself, makes another one known.
+A relation's identity is known from the server's catalog (`evidence.py`), and the stream must
+describe it so: its oid under its name, its columns in the order of their numbers. What was written
+under another identity is lost in every transaction that writes so, for the catalog shows nothing
+once the identity is back. Only a look into the catalog, which tells the loss itself, makes another
+one known.
 
 What was captured before, up to the position where the intake begins, is replayed: its commits are
 counted into the history and its layouts are kept, its rows and losses are dropped. When the replay

@@ -49,7 +49,10 @@ class PostgresSource:
     """See `contract.Source`."""
 
     family = "postgresql"
-    unseen = "rows changed without the write-ahead log (pg_surgery, a damaged page)"
+    unseen = (
+        "rows changed without the write-ahead log (pg_surgery, a damaged page),"
+        " some written while another column had a column's name for a while"
+    )
 
     def __init__(
         self, name: str, settings: Mapping[str, Any], owner: Owner, patience: int | None = None

@@ -84,7 +84,8 @@ def drop_leftovers(connection: sqlite3.Connection) -> None:
     """Drop what stands there of a log without `_steadyview_meta`."""
     found = connection.execute(
         "SELECT type, name FROM sqlite_master"
-        " WHERE type IN ('trigger', 'table', 'view') AND name GLOB '_steadyview_*' ORDER BY type DESC"
+        " WHERE type IN ('trigger', 'table', 'view') AND name GLOB '_steadyview_*'"
+        " ORDER BY type DESC"
     ).fetchall()
     for kind, name in found:
         connection.execute(f"DROP {kind} IF EXISTS {quoted(name)}")
