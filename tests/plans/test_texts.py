@@ -1,7 +1,7 @@
 """SELECT texts of every construct, nested, from text to rows: right at every cn.
 
-The texts are read by the product's reader and kept by the product's rules; SQLite runs both these and
-the texts themselves. A failing text is made small before it is shown.
+The texts are read by the product's reader and kept by the product's rules; SQLite runs both these
+and the texts themselves. A failing text is made small before it is shown.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ TEXTS = int(os.environ.get("STEADYVIEW_TEXTS", "250"))
 def judge(tried: Case) -> None:
     try:
         found = wrong(tried)
-    except Exception:
-        print(shrunk(tried).text().spark)
-        raise
+    except Exception as error:
+        small = shrunk(tried).text().spark
+        raise AssertionError(f"seed {tried.seed}, depth {tried.depth}: {small}") from error
     if found is not None:
-        small = shrunk(tried)
-        pytest.fail(f"seed {tried.seed}, depth {tried.depth}: {wrong(small)}")
+        pytest.fail(f"seed {tried.seed}, depth {tried.depth}: {wrong(shrunk(tried))}")
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])

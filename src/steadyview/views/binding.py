@@ -17,14 +17,15 @@ from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean
 from steadyview.views.columns import Scope, Visible
 from steadyview.views.dialect import Spelled
-from steadyview.views.functions import PLANNED, INSTEAD, SCALAR, SESSION_WORDS, refusal_of
+from steadyview.views.functions import INSTEAD, PLANNED, SCALAR, SESSION_WORDS, refusal_of
 from steadyview.views.misreadings import unknown_type
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import inside, place
 
 _OURS = re.compile(r"[a-z]\d+(_c\d+)?|u_.*|_.*", re.IGNORECASE | re.DOTALL)
-_SESSION = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser)
-_SESSION += (exp.CurrentDatetime, exp.CurrentTime, exp.CurrentRole)
+_SESSION = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser) + (
+    (exp.CurrentDatetime, exp.CurrentTime, exp.CurrentRole)
+)
 _SUBQUERIES = (exp.Exists, exp.Subquery, exp.Query)
 
 Asked = Callable[[exp.Expression], exp.Expression]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from steadyview.plans.draft import Draft, DraftInput, Input, RelationInput
-from steadyview.plans.operator import walk
-from steadyview.plans.scan import Scan
+from steadyview.plans.draft import Draft, Input
 from steadyview.views.relational import Scanned
 
 MOST_SCANS = 64
@@ -49,11 +47,3 @@ class Drafts:
                 return place
         self.made.append(draft)
         return len(self.made) - 1
-
-
-def numbered(draft: Draft) -> tuple[int, ...]:
-    """The numbers of the draft's scans."""
-    return tuple(o.number for o in walk(draft.block) if isinstance(o, Scan))
-
-
-__all__ = ["MOST_SCANS", "Block", "DraftInput", "Drafts", "RelationInput", "numbered"]

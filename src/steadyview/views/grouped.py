@@ -149,7 +149,9 @@ class GroupedQuery:
             fact = f"has {name} of several expressions"
             raise self._source.refusal("OTHER_AGGREGATE", self._comma(node), fact)
         only = unbracketed(given[0])
-        counts = isinstance(only, exp.Star) or (isinstance(only, exp.Literal) and str(only.this).isdigit())
+        counts = isinstance(only, exp.Star) or (
+            isinstance(only, exp.Literal) and str(only.this).isdigit()
+        )
         if name == "COUNT" and counts:
             return None
         binder = replace(self._plain_binder(), aggregate=self._nested)
@@ -246,16 +248,14 @@ class GroupedQuery:
         return self._over(self._bound(node, above), above)
 
     def _bound(self, node: exp.Expression, above: Above | None) -> exp.Expression:
-        binder = replace(
-            self._plain_binder(), aggregate=self._aggregate, aliases=self._aliases.get
-        )
+        binder = replace(self._plain_binder(), aggregate=self._aggregate, aliases=self._aliases.get)
         if above is None:
             return binder.bind(node)
         asking = replace(binder, after=lambda value: self._over(value, above))
         return self._reader.ask(node, above.rows, self._sight, above.block, asking)
 
     def _over(self, value: exp.Expression, above: Above | None) -> exp.Expression:
-        """The value over keys and aggregates; over the columns of the block above, if there is one."""
+        """The value over keys and aggregates, or over the columns of the block above."""
         found = put_keys(value, self._key_names)
         known = {f"g{i}" for i in range(len(self._keys))}
         known |= {a.name for a in self._aggregates.values()}
@@ -282,7 +282,9 @@ class GroupedQuery:
         below = self._folded(tuple((f"c{i}", n) for i, n in enumerate(shown)), None)
         block = Block(given=dict(self._block.given))
         scan = block.scan(DraftInput(self._reader.drafts.add(below)), len(shown), "")
-        values = {n: column(c) for n, c in zip(shown, scan.columns, strict=True)}
+        values: dict[str, exp.Expression] = {
+            n: column(c) for n, c in zip(shown, scan.columns, strict=True)
+        }
         above = Above(block, Rows(scan, self._scope_above(scan, values)), values)
         if having is not None:
             for part in conjuncts(having.this):

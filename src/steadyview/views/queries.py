@@ -39,7 +39,6 @@ from steadyview.views.source_text import SourceText
 from steadyview.views.structure import check_query
 from steadyview.views.trees import (
     all_names,
-    canonical,
     column,
     conjunction,
     conjuncts,
@@ -48,8 +47,6 @@ from steadyview.views.trees import (
     negated,
     place,
     plain,
-    put_keys,
-    substituted,
     unbracketed,
 )
 
@@ -401,7 +398,10 @@ class Reader:
     def _view(self, parts: tuple[str, ...]) -> str | None:
         if len(parts) != 1:
             return None
-        if any(r.name.source.lower() == parts[0].lower() and not r.name.path for r in self._world.relations):
+        if any(
+            r.name.source.lower() == parts[0].lower() and not r.name.path
+            for r in self._world.relations
+        ):
             return None
         return next((v for v in self._world.views if v.lower() == parts[0].lower()), None)
 
@@ -418,7 +418,9 @@ class Reader:
         for i, c in enumerate(relation.columns):
             name = scan_column(scan.number, i)
             self.types[id(block), name] = c.type
-            visible.append(Visible(parts, c.name, column(name), unsupported=unsupported.get(c.name)))
+            visible.append(
+                Visible(parts, c.name, column(name), unsupported=unsupported.get(c.name))
+            )
         known = {c.name for c in relation.columns}
         visible += [
             Visible(parts, name, exp.Null(), unsupported=kind)
@@ -447,7 +449,10 @@ class Reader:
             at = self.source.text.upper().rfind("ON", 0, place(on)) if on else place(join)
             way = "write every ON right behind the JOIN that it belongs to"
             raise self.source.refusal(
-                "UNSUPPORTED_SYNTAX", at, "says ON behind another JOIN", instead=way,
+                "UNSUPPORTED_SYNTAX",
+                at,
+                "says ON behind another JOIN",
+                instead=way,
                 recompute=False,
             )
         right = self._relation(join.this, sight, block)
@@ -459,7 +464,9 @@ class Reader:
     def _inner(self, left: Rows, right: Rows, join: exp.Join, sight: Sight, block: Block) -> Rows:
         scope, conditions = self._merged(left, right, join, "inner")
         rows = Rows(
-            joined(left.relation, right.relation), left.scope.beside(right.scope), (),
+            joined(left.relation, right.relation),
+            left.scope.beside(right.scope),
+            (),
             left.beyond + right.beyond,
         )
         rows.require(conditions)
@@ -513,7 +520,7 @@ class Reader:
     def _side_of(self, part: exp.Expression, left: Rows, right: Rows, kind: str) -> Rows:
         for side in (right, left):
             other = left if side is right else right
-            seen = {c.name for c in part.find_all(exp.Column) for c in [c]}
+            seen = bool(list(part.find_all(exp.Column)))
             mine = all(
                 bool(side.scope.find(_dotted(c))) or not other.scope.find(_dotted(c))
                 for c in part.find_all(exp.Column)
@@ -558,9 +565,7 @@ class Reader:
         if clause is not None:
             self._require(clause.this, rows, sight, block)
 
-    def _require(
-        self, condition: exp.Expression, rows: Rows, sight: Sight, block: Block
-    ) -> None:
+    def _require(self, condition: exp.Expression, rows: Rows, sight: Sight, block: Block) -> None:
         """All parts of the condition; those with subqueries last."""
         parts = list(conjuncts(condition))
         asking = [p for p in parts if any(_asks(n) for n in p.walk())]
@@ -590,7 +595,12 @@ class Reader:
         rows.relation = halved(kind, rows.relation, inner.relation, conditions)  # type: ignore[arg-type]
 
     def _marked(
-        self, part: exp.Expression, rows: Rows, scope: Scope, sight: Sight, block: Block,
+        self,
+        part: exp.Expression,
+        rows: Rows,
+        scope: Scope,
+        sight: Sight,
+        block: Block,
         binder: Binder | None = None,
     ) -> exp.Expression:
         """The expression with marks in the place of its subqueries; they are joined to the rows."""
@@ -604,7 +614,12 @@ class Reader:
         return found
 
     def _mark(
-        self, asked: exp.Expression, rows: Rows, scope: Scope, sight: Sight, block: Block,
+        self,
+        asked: exp.Expression,
+        rows: Rows,
+        scope: Scope,
+        sight: Sight,
+        block: Block,
         binder: Binder,
     ) -> exp.Expression:
         key = (id(rows), written(asked))
@@ -613,7 +628,12 @@ class Reader:
         return self._marks[key][0].copy()
 
     def _new_mark(
-        self, asked: exp.Expression, rows: Rows, scope: Scope, sight: Sight, block: Block,
+        self,
+        asked: exp.Expression,
+        rows: Rows,
+        scope: Scope,
+        sight: Sight,
+        block: Block,
         binder: Binder,
     ) -> exp.Expression:
         met = self._mark_join(asked, rows, scope, sight, block, binder, unknown=False)
@@ -629,8 +649,15 @@ class Reader:
         )
 
     def _mark_join(
-        self, asked: exp.Expression, rows: Rows, scope: Scope, sight: Sight, block: Block,
-        binder: Binder, *, unknown: bool,
+        self,
+        asked: exp.Expression,
+        rows: Rows,
+        scope: Scope,
+        sight: Sight,
+        block: Block,
+        binder: Binder,
+        *,
+        unknown: bool,
     ) -> exp.Expression:
         """A mark: whether a row of the subquery is met (or, `unknown`, perhaps met)."""
         inner, conditions = self._subquery(asked, rows, scope, sight, block)
@@ -649,14 +676,23 @@ class Reader:
     ) -> tuple[Rows, list[exp.Expression]]:
         query = asked.this if isinstance(asked, exp.Exists) else asked.args["query"]
         query = unwrapped(query)
-        if isinstance(query, exp.Select) and query.args.get("distinct") and not self._is_grouped(query):
+        if (
+            isinstance(query, exp.Select)
+            and query.args.get("distinct")
+            and not self._is_grouped(query)
+        ):
             query = query.copy()
             query.set("distinct", None)
         inner = self.query(query, sight.within(scope), block)
         return inner, list(inner.beyond)
 
     def _compared(
-        self, asked: exp.Expression, inner: Rows, rows: Rows, sight: Sight, block: Block,
+        self,
+        asked: exp.Expression,
+        inner: Rows,
+        rows: Rows,
+        sight: Sight,
+        block: Block,
         binder: Binder | None = None,
     ) -> exp.Expression | None:
         """What IN compares."""
@@ -673,9 +709,7 @@ class Reader:
             for a, b in zip(cells, inner.columns, strict=True)
         )
 
-    def _check_reach(
-        self, conditions: Sequence[exp.Expression], rows: Rows, inner: Rows
-    ) -> None:
+    def _check_reach(self, conditions: Sequence[exp.Expression], rows: Rows, inner: Rows) -> None:
         known = {*rows.relation.columns, *inner.relation.columns}
         for condition in conditions:
             if not names(condition) <= known:
@@ -725,15 +759,21 @@ class Reader:
         self._where(query, rows, sight, block)
         return rows
 
-    def mark(self, part: exp.Expression, rows: Rows, sight: Sight, block: Block, binder: Binder) -> exp.Expression:
+    def mark(
+        self, part: exp.Expression, rows: Rows, sight: Sight, block: Block, binder: Binder
+    ) -> exp.Expression:
         """See `_marked`."""
         return self._marked(part, rows, rows.scope, sight, block, binder)
 
-    def ask(self, part: exp.Expression, rows: Rows, sight: Sight, block: Block, binder: Binder) -> exp.Expression:
+    def ask(
+        self, part: exp.Expression, rows: Rows, sight: Sight, block: Block, binder: Binder
+    ) -> exp.Expression:
         """The expression of a block over groups, with marks for its subqueries."""
         return self._marked(part, rows, rows.scope, sight, block, binder)
 
-    def made(self, operator: object, block: Block, grouped: Grouped | None, query: exp.Expression) -> Draft:
+    def made(
+        self, operator: object, block: Block, grouped: Grouped | None, query: exp.Expression
+    ) -> Draft:
         """See `_made`."""
         return self._made(operator, block, grouped, query)
 
@@ -741,7 +781,9 @@ class Reader:
         from steadyview.views.clock import check_clock
 
         for condition in conditions:
-            check_clock(self.source, condition, {n: t for (b, n), t in self.types.items() if b == id(block)})
+            check_clock(
+                self.source, condition, {n: t for (b, n), t in self.types.items() if b == id(block)}
+            )
 
 
 def _has_aggregate(node: exp.Expression) -> bool:
@@ -764,7 +806,11 @@ def _parts_of(query: exp.Expression) -> list[exp.Expression]:
     if isinstance(bare, exp.Union) and _adds(bare) and not bare.args.get("with_"):
         return [*_parts_of(bare.this), *_parts_of(bare.expression)]
     if bare is query or not isinstance(bare, exp.Union):
-        return [query] if not isinstance(query, exp.Union) else [*_parts_of(query.this), *_parts_of(query.expression)]
+        return (
+            [query]
+            if not isinstance(query, exp.Union)
+            else [*_parts_of(query.this), *_parts_of(query.expression)]
+        )
     return [query]
 
 
@@ -785,9 +831,7 @@ def _product(groups: Sequence[Rows]) -> Rows:
     first, *others = groups
     for other in others:
         relation = joined(first.relation, other.relation)
-        first = Rows(
-            relation, first.scope.beside(other.scope), beyond=first.beyond + other.beyond
-        )
+        first = Rows(relation, first.scope.beside(other.scope), beyond=first.beyond + other.beyond)
     return first
 
 
@@ -841,7 +885,7 @@ def _dotted(node: exp.Column) -> tuple[str, ...]:
     return tuple(part.name for part in node.parts)
 
 
-def _asks(node: exp.Expression) -> bool:
+def _asks(node: exp.Expr) -> bool:
     """Whether the node is EXISTS or IN of a query."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
@@ -853,8 +897,7 @@ def _is_read_again(cte: exp.CTE) -> bool:
     owner = cte.parent.parent if cte.parent else None
     if owner is None:
         return False
-    tables = [t for t in owner.find_all(exp.Table) if not t.db and t.name.lower() == cte.alias.lower()]
+    tables = [
+        t for t in owner.find_all(exp.Table) if not t.db and t.name.lower() == cte.alias.lower()
+    ]
     return len(tables) > 1
-
-
-__all__ = ["Named", "Reader", "Rows", "Sight", "World", "canonical", "put_keys", "substituted"]
