@@ -37,9 +37,10 @@ from steadyview.views.dialect import written
 from steadyview.views.fusing import expression, fused
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import check_names
-from steadyview.views.queries import Named, Reader, Sight, World
+from steadyview.views.queries import Reader
 from steadyview.views.reading import read_query
 from steadyview.views.rewrite import averages_in
+from steadyview.views.rows import Named, Sight, World
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import conjuncts, place, substituted, unbracketed
 

@@ -12,11 +12,12 @@ MOST_SCANS = 64
 
 @dataclass
 class Block:
-    """The inputs of a block, and names that nothing in it has yet."""
+    """The inputs of a block, the types of their columns, and names that nothing in it has yet."""
 
     inputs: list[Input] = field(default_factory=list)
     aliases: list[str] = field(default_factory=list)
     given: dict[str, int] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
 
     def scan(self, input_: Input, width: int, alias: str, spare: int = 0) -> Scanned:
         """A further occurrence of an input."""
