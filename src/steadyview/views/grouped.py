@@ -7,7 +7,7 @@ the aggregates, or in HAVING, the groups become a draft, and a block above it as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -59,11 +59,13 @@ def _shallow(node: exp.Expression) -> Iterator[exp.Expression]:
         yield from _shallow(child)
 
 
-def asks_beside(node: exp.Expression) -> bool:
-    """Whether a subquery stands in the expression outside of its aggregates."""
+def asks_beside(node: exp.Expression, known: Collection[str]) -> bool:
+    """Whether a subquery other than the known ones stands in the expression beside aggregates."""
     if _is_aggregate(node):
         return False
-    return asks(node) or any(asks_beside(child) for child in node.iter_expressions())
+    if asks(node):
+        return written(node) not in known
+    return any(asks_beside(child, known) for child in node.iter_expressions())
 
 
 @dataclass
@@ -92,13 +94,18 @@ class GroupedQuery:
         self._aliases: dict[str, exp.Expression] = {}
         for key in self._read_keys():
             self._keys.setdefault(canonical(key), key)
+        # a subquery that is grouped by is asked below the groups, wherever else it stands
+        grouped_by = all_names(self._keys.values())
+        self._grouped_marks = {
+            text: value for text, value in self._rows.marks.items() if names(value) <= grouped_by
+        }
         self._key_names = {c: column(f"g{i}") for i, c in enumerate(self._keys)}
 
     def draft(self) -> tuple[Draft, tuple[Named, ...]]:
         """The draft of the whole query."""
         having = self._query.args.get("having")
         wanted = [item.value for item in self._items] + ([having.this] if having else [])
-        if any(asks_beside(node) for node in wanted):
+        if any(asks_beside(node, self._grouped_marks) for node in wanted):
             return self._above()
         columns = self._columns(None)
         outputs = tuple((f"c{i}", written(unbracketed(c.value))) for i, c in enumerate(columns))
@@ -241,7 +248,8 @@ class GroupedQuery:
     def _bound(self, node: exp.Expression, above: Above | None) -> exp.Expression:
         binder = replace(self._plain_binder(), aggregate=self._aggregate, aliases=self._aliases.get)
         if above is None:
-            return binder.bind(node)
+            known = self._grouped_marks
+            return replace(binder, subquery=lambda asked: known[written(asked)].copy()).bind(node)
         asking = replace(binder, after=lambda value: self._over(value, above))
         own = Asking.over(self._reader, above.rows, self._sight, above.block)
         return replace(own, binder=asking).value(node)
