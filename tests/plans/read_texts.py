@@ -49,14 +49,17 @@ def case(seed: int, depth: int) -> Case:
 
 def wrong(tried: Case) -> str | None:
     """What is wrong with what is kept of the text; None if nothing is, or if it is refused."""
-    text, past = tried.text(), tried.past()
     try:
-        plan = plan_view(ViewText("v", text.spark), RELATIONS, {}, {})
+        return wrong_text(tried.text(), tried.seed)
     except ViewRefused as refused:
-        if refused.code == "SUBQUERY":
-            return None
-        return f"{refused}\n{text.spark}"
-    dice = random.Random(tried.seed)
+        return None if refused.code == "SUBQUERY" else f"{refused}\n{tried.text().spark}"
+
+
+def wrong_text(text: Text, seed: int) -> str | None:
+    """What is wrong with what is kept of the text over the history that the seed makes."""
+    past = history(random.Random(seed))
+    plan = plan_view(ViewText("v", text.spark), RELATIONS, {}, {})
+    dice = random.Random(seed)
     nodes = planned(plan, len(past.changes))
     cuts = sorted({dice.randint(0, past.last) for _ in range(3)} | {past.last})
     kept = Graph(dice, nodes, past)

@@ -163,7 +163,9 @@ class Writer:
         kind = self.dice.choice(("relation", "relation", "relation", "query", "with"))
         if kind == "query" and depth:
             inner = self.query(depth - 1, self.dice.choice((2, 1)))
-            text = Text(f"({inner.spark}) {alias}", f"(SELECT * FROM ({inner.lite}) LIMIT -1) {alias}")
+            text = Text(
+                f"({inner.spark}) {alias}", f"(SELECT * FROM ({inner.lite}) LIMIT -1) {alias}"
+            )
             return text, [f"{alias}.c{i}" for i in range(inner.width)]
         if kind == "with" and self.ctes:
             name, width = self.dice.choice(self.ctes)
@@ -175,25 +177,27 @@ class Writer:
     def _joined(self, left: Text, columns: list[str], depth: int) -> tuple[Text, list[str]]:
         right, others = self._item(max(depth - 1, 0))
         kind = self.dice.choice(
-            ("JOIN", "LEFT JOIN", ",", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
+            (
+                "JOIN",
+                "LEFT JOIN",
+                ",",
+                "RIGHT JOIN",
+                "FULL JOIN",
+                "LEFT SEMI JOIN",
+                "LEFT ANTI JOIN",
+            )
         )
         both = [*columns, *others]
         if kind == ",":
-            return Text(f"{left.spark} CROSS JOIN {right.spark}", f"{left.lite} JOIN {right.lite}"), both
+            return Text(
+                f"{left.spark} CROSS JOIN {right.spark}", f"{left.lite} JOIN {right.lite}"
+            ), both
         on = self._on(columns, others)
         if kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN"):
-            return self._semi(kind, left, columns, right, on), columns
-        lite = f"(SELECT * FROM {left.lite} LIMIT -1)"
-        del lite
+            return _semi(kind, left, right, on), columns
         return Text(
             f"{left.spark} {kind} {right.spark} ON {on}", f"{left.lite} {kind} {right.lite} ON {on}"
         ), both
-
-    def _semi(self, kind: str, left: Text, columns: list[str], right: Text, on: str) -> Text:
-        """SQLite has no semi join: the rows are chosen under one new alias per old one."""
-        spark = f"{left.spark} {kind} {right.spark} ON {on}"
-        word = "NOT " if "ANTI" in kind else ""
-        return Text(spark, f"{left.lite} JOIN (SELECT 1) ON {word}EXISTS (SELECT 1 FROM {right.lite} WHERE {on})")
 
     def _on(self, left: list[str], right: list[str]) -> str:
         parts = [f"{self.dice.choice(left)} = {self.dice.choice(right)}"]
@@ -241,7 +245,9 @@ class Writer:
         x, y = self.dice.choice(columns), self.dice.choice(columns)
         simple = (f"{x} > 0", f"{x} = {y}", f"{x} IS NOT NULL", f"{x} IN (0, 2)", f"{x} + {y} < 3")
         simple += (f"{x} BETWEEN 0 AND 1", f"NOT {x} = 1", f"{x} IS NOT DISTINCT FROM {y}")
-        kind = self.dice.choice(("simple", "simple", "asked", "or", "not") if depth else ("simple", "simple", "or"))
+        kind = self.dice.choice(
+            ("simple", "simple", "asked", "or", "not") if depth else ("simple", "simple", "or")
+        )
         if kind == "simple":
             sql = self.dice.choice(simple)
             return Text(sql, sql)
@@ -274,7 +280,9 @@ class Writer:
         chosen = [self._value(columns, 0) for _ in range(width)]
         where = self._where(columns, max(depth, 0))
         a, b = self.dice.choice(columns), self.dice.choice(outer)
-        condition = self.dice.choice((f"{a} = {b}", f"{a} = {b}", f"{a} < {b}", f"({a} = {b} OR {b} > 1)"))
+        condition = self.dice.choice(
+            (f"{a} = {b}", f"{a} = {b}", f"{a} < {b}", f"({a} = {b} OR {b} > 1)")
+        )
         word = " AND" if where.spark else " WHERE"
         tail = f"{word} {condition}"
         return _select("", chosen, tables, Text(where.spark + tail, where.lite + tail))
@@ -291,4 +299,13 @@ def _select(distinct: str, chosen: list[Text], tables: Text, rest: Text) -> Text
         f"SELECT {distinct}{spark} FROM {tables.spark}{rest.spark}",
         f"SELECT {distinct}{lite} FROM {tables.lite}{rest.lite}",
         len(chosen),
+    )
+
+
+def _semi(kind: str, left: Text, right: Text, on: str) -> Text:
+    """SQLite has no semi join: a join with one row asks."""
+    word = "NOT " if "ANTI" in kind else ""
+    asked = f"{word}EXISTS (SELECT 1 FROM {right.lite} WHERE {on})"
+    return Text(
+        f"{left.spark} {kind} {right.spark} ON {on}", f"{left.lite} JOIN (SELECT 1) ON {asked}"
     )

@@ -314,7 +314,7 @@ def test_a_refused_view_says_why(wh: Warehouse) -> None:
     with pytest.raises(QueryRefused) as refused:
         wh.query("SELECT * FROM newest")
     assert '"newest" is refused' in refused.value.message
-    assert "MIN_MAX" in str(refused.value.detail)
+    assert "ALGORITHM_SHAPE" in str(refused.value.detail)
 
 
 def test_a_misspelt_view_is_told_with_the_nearest_name(wh: Warehouse) -> None:

@@ -39,22 +39,19 @@ def check_reading(spark: SparkSession, view: ViewText) -> None:
     What Spark cannot read at all is left to whoever asks Spark for the view's types.
     """
     whole, *parts = readings(view)
-    try:
-        theirs = _plan(spark, whole[1])
-    except PySparkException:
-        return
-    if theirs == _ours(spark, whole[2]):
-        return
-    at = next((offset for offset, *texts in parts if not read_alike(spark, *texts)), 0)
-    fact = "has SQL that Spark reads otherwise than steadyview"
-    raise view.source().refusal("READING", at, fact)
+    wrong = [part[0] for part in parts if not _fits(spark, part[1], part[2])]
+    if wrong or not _fits(spark, whole[1], whole[2]):
+        fact = "has SQL that Spark reads otherwise than steadyview"
+        raise view.source().refusal("READING", min(wrong, default=0), fact)
 
 
-def _ours(spark: SparkSession, sql: str) -> str | None:
+def _fits(spark: SparkSession, theirs: str, ours: str) -> bool:
+    """Whether ours is read like theirs, or theirs cannot be read at all."""
     try:
-        return _plan(spark, sql)
+        _plan(spark, theirs)
     except PySparkException:
-        return None
+        return True
+    return read_alike(spark, theirs, ours)
 
 
 def _plan(spark: SparkSession, sql: str) -> str:

@@ -59,7 +59,7 @@ class Housekeeping:
         dropped = self._parts.catalog.views.dropped()
         for row in dropped:
             if row.id in self._dropped:
-                ViewStore(self._parts.root, row, Shape(None, Types(()))).remove()
+                ViewStore(self._parts.root, row, Shape()).remove()
                 self._parts.catalog.views.remove(row.id)
         self._dropped = {row.id for row in dropped}
 

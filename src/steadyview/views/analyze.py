@@ -1,5 +1,4 @@
-"""From a view's text to the flat definition that the papers' algorithms keep, or to the reason why
-there is none.
+"""From a view's text to the flat definition that the papers' algorithms keep, if it has one.
 
     over one occurrence            -> that occurrence's filter
     `column = column` over two     -> an equality
@@ -38,9 +37,10 @@ from steadyview.views.dialect import written
 from steadyview.views.fusing import expression, fused
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import check_names
-from steadyview.views.queries import Named, Reader, Sight, World
+from steadyview.views.queries import Reader
 from steadyview.views.reading import read_query
 from steadyview.views.rewrite import averages_in
+from steadyview.views.rows import Named, Sight, World
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import conjuncts, place, substituted, unbracketed
 
@@ -59,7 +59,7 @@ def analyze(
     relations, perhaps with COUNT, SUM and AVG on top.
     """
     source = view.source()
-    world = World(relations, unsupported or {}, {name: () for name in other_views})
+    world = World(relations, unsupported or {}, dict.fromkeys(other_views, ()))
     tree = read_query(source)
     _check_views(source, tree, world)
     reader = Reader(source, world, share=False)
@@ -72,7 +72,9 @@ def analyze(
 
 
 def _check_views(source: SourceText, tree: exp.Expression, world: World) -> None:
-    known = {name.lower() for name in world.views} - {c.alias.lower() for c in tree.find_all(exp.CTE)}
+    known = {name.lower() for name in world.views} - {
+        c.alias.lower() for c in tree.find_all(exp.CTE)
+    }
     sources = {r.name.source.lower() for r in world.relations if not r.name.path}
     for table in tree.find_all(exp.Table):
         name = table.name.lower()
@@ -134,7 +136,9 @@ class _Defining:
             text=self._view.select,
             level=self._view.level,
             occurrences=tuple(self._occurrences()),
-            equalities=tuple(sorted(self._equalities, key=lambda e: (e.left, e.right, e.left_column))),
+            equalities=tuple(
+                sorted(self._equalities, key=lambda e: (e.left, e.right, e.left_column))
+            ),
             residuals=tuple(self._residuals),
             outputs=tuple(
                 Output(c.name, sql) for c, sql in zip(self._columns, outputs, strict=True)
@@ -159,7 +163,7 @@ class _Defining:
     def _used(self) -> dict[int, set[int]]:
         """The columns that are spoken of; a scan may have one that is not."""
         grouped = self._draft.grouped
-        texts = [c for c in map(written, _conditions(self._draft.block))]
+        texts = list(map(written, _conditions(self._draft.block)))
         if grouped is not None:
             texts += [sql for _, sql in grouped.keys]
             texts += [a.argument for a in grouped.aggregates if a.argument is not None]
@@ -196,7 +200,9 @@ class _Defining:
         for a in grouped.aggregates:
             number = arguments.index(a.argument) if a.argument else 0
             state = "_count" if a.argument is None else f"_nonnull_{number}"
-            names[a.name] = _named(state if a.function == "count" else f"_visible_{a.function}_{number}")
+            names[a.name] = _named(
+                state if a.function == "count" else f"_visible_{a.function}_{number}"
+            )
         outputs = [
             written(unbracketed(substituted(expression(sql), names))) for _, sql in grouped.outputs
         ]

@@ -23,8 +23,9 @@ from steadyview.views.source_text import SourceText
 from steadyview.views.trees import inside, place
 
 _OURS = re.compile(r"[a-z]\d+(_c\d+)?|u_.*|_.*", re.IGNORECASE | re.DOTALL)
-_SESSION = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser)
-_SESSION += (exp.CurrentDatetime, exp.CurrentTime, exp.CurrentRole)
+_SESSION = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser) + (
+    (exp.CurrentDatetime, exp.CurrentTime, exp.CurrentRole)
+)
 _SUBQUERIES = (exp.Exists, exp.Subquery, exp.Query)
 
 Asked = Callable[[exp.Expression], exp.Expression]

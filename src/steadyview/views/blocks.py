@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from steadyview.plans.draft import Draft, DraftInput, Input, RelationInput
-from steadyview.plans.operator import walk
-from steadyview.plans.scan import Scan
+from steadyview.plans.draft import Draft, Input
 from steadyview.views.relational import Scanned
 
 MOST_SCANS = 64
@@ -14,11 +12,12 @@ MOST_SCANS = 64
 
 @dataclass
 class Block:
-    """The inputs of a block, and names that nothing in it has yet."""
+    """The inputs of a block, the types of their columns, and names that nothing in it has yet."""
 
     inputs: list[Input] = field(default_factory=list)
     aliases: list[str] = field(default_factory=list)
     given: dict[str, int] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
 
     def scan(self, input_: Input, width: int, alias: str, spare: int = 0) -> Scanned:
         """A further occurrence of an input."""
@@ -49,11 +48,3 @@ class Drafts:
                 return place
         self.made.append(draft)
         return len(self.made) - 1
-
-
-def numbered(draft: Draft) -> tuple[int, ...]:
-    """The numbers of the draft's scans."""
-    return tuple(o.number for o in walk(draft.block) if isinstance(o, Scan))
-
-
-__all__ = ["MOST_SCANS", "Block", "DraftInput", "Drafts", "RelationInput", "numbered"]

@@ -15,16 +15,17 @@ _TEXT = re.compile(r".*?['\"]\s*(now|today|tomorrow|yesterday)\b.*", re.IGNORECA
 _TIME = re.compile(r".*(date|time)|.*\bg\d|.*\ba\d", re.IGNORECASE | re.DOTALL)
 
 
-def check_clock(
-    source: SourceText, bound: exp.Expression, types: Mapping[str, str]
-) -> None:
+def check_clock(source: SourceText, bound: exp.Expression, types: Mapping[str, str]) -> None:
     """SESSION_FUNCTION where such a text stands beside something that is a date or time."""
     texts = [n for n in bound.find_all(exp.Literal) if n.is_string and _TEXT.fullmatch(str(n.this))]
     if not texts:
         return
     known = [types.get(name, "time") for name in names(bound)]
     without = written(bound.transform(_dulled))
-    if any(_TIME.match(text) for text in (*known, without, *(str(t.this) for t in texts if not _bare(t)))):
+    if any(
+        _TIME.match(text)
+        for text in (*known, without, *(str(t.this) for t in texts if not _bare(t)))
+    ):
         text = str(texts[0].this)
         quote = min(text.find(q) for q in "'\"" if q in text)
         fact = f"uses {text[quote:]}, which depends on the clock"

@@ -1,19 +1,19 @@
-"""Spark's SQL as sqlglot reads it for us: one tree, every node with its place, nothing translated.
+r"""Spark's SQL as sqlglot reads it for us: one tree, every node with its place, nothing translated.
 
 sqlglot's own Spark dialect translates: it turns functions and literals into nodes of its own, and
 writes other ones back. Here
 
     a call        stays a call of the same name, whatever the name
-    a literal     stays the text that was written: `10L`, `r'\\d'`, `DATE '2020-01-01'`, `INTERVAL 1 DAY`
+    a literal     stays the text that was written: `10L`, `r'\d'`, `DATE '2020-01-01'`
     a type        stays the text that was written
 
 so that writing the tree gives the tokens that were read. `bracketed` writes it with brackets around
-every operation: if Spark reads that as it reads the user's text, the tree was read as Spark reads it.
+every operation: if Spark reads that as it reads the user's text, the tree is what Spark reads.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -34,7 +34,9 @@ _UNITS = frozenset(
     + ("MILLISECOND", "MICROSECOND", "NANOSECOND")
     for end in ("", "S")
 )
-_OF_UNITS = frozenset({"DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"})
+_OF_UNITS = frozenset(
+    {"DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPDIFF"}
+)
 _PLACED = (
     ("_parse_join", "parse_set_operation", "_parse_order", "_parse_limit", "_parse_offset")
     + ("_parse_sort", "_parse_cluster", "_parse_having", "_parse_qualify", "_parse_window")
@@ -48,7 +50,7 @@ _PLACED = (
 
 
 class Spelled(exp.Expression):
-    """A call with words between its arguments: `TRIM(BOTH ' ' FROM x)`. `parts`: words are `Var`."""
+    """A call with words between its arguments: `TRIM(BOTH ' ' FROM x)`. Words are `Var`."""
 
     arg_types = {"this": True, "expressions": True}
 
@@ -56,11 +58,11 @@ class Spelled(exp.Expression):
 class ViewParser(SparkParser):
     """sqlglot's parser, which maps no function, and notes where everything begins."""
 
-    FUNCTIONS: dict[str, Any] = {}
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
     STRICT_CAST = True
     TRIM_PATTERN_FIRST = False
     ADD_JOIN_ON_TRUE = False
-    ARRAY_CONSTRUCTORS: dict[str, Any] = {}
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS = {"CASE": lambda self: self._parse_case()}
     FUNCTION_PARSERS = {
         "CAST": lambda self: self._parse_cast(True),
@@ -93,7 +95,9 @@ class ViewParser(SparkParser):
                 parts.append(exp.Var(this="," if word == "," else self._prev.text))
                 continue
             if not parts or isinstance(parts[-1], exp.Var):
-                parsed = self._parse_bitwise() if name.upper() == "POSITION" else self._parse_argument()
+                parsed = (
+                    self._parse_bitwise() if name.upper() == "POSITION" else self._parse_argument()
+                )
                 if parsed is None:
                     self.raise_error("Expected an expression")
                     break
@@ -102,7 +106,9 @@ class ViewParser(SparkParser):
                 self.raise_error("Expected )")
                 break
         if all(not isinstance(part, exp.Var) or part.name == "," for part in parts):
-            return exp.Anonymous(this=name, expressions=[p for p in parts if not isinstance(p, exp.Var)])
+            return exp.Anonymous(
+                this=name, expressions=[p for p in parts if not isinstance(p, exp.Var)]
+            )
         return Spelled(this=name, expressions=parts)
 
     def _parse_argument(self) -> exp.Expr | None:
@@ -275,9 +281,9 @@ def _needs(node: exp.Expression) -> bool:
         return False
     if isinstance(node, exp.Escape) or isinstance(parent, exp.Escape):
         return False
-    return isinstance(parent, (exp.Binary, exp.Unary, exp.Between, exp.In, exp.If, exp.Case)) and not (
-        isinstance(parent, (exp.Paren, exp.Dot))
-    )
+    return isinstance(
+        parent, (exp.Binary, exp.Unary, exp.Between, exp.In, exp.If, exp.Case)
+    ) and not (isinstance(parent, (exp.Paren, exp.Dot)))
 
 
 class ViewSql(Spark):
@@ -286,9 +292,9 @@ class ViewSql(Spark):
     Parser = ViewParser
     Generator = ViewGenerator
 
-    def tokenize(self, sql: str, **options: Any) -> list[Token]:
+    def tokenize(self, sql: str, dialect: Any = None) -> list[Token]:
         """The tokens; a literal is one, and has its own text."""
-        return _merged(super().tokenize(sql, **options), sql)
+        return _merged(super().tokenize(sql, dialect), sql)
 
 
 def _merged(tokens: list[Token], sql: str) -> list[Token]:
@@ -340,7 +346,9 @@ def _intervals(tokens: list[Token], sql: str) -> list[Token]:
         elif token.token_type is TokenType.STRING and starts.startswith("INTERVAL"):
             stop = _unit(tokens, at + 1)
             stop = _pairs(tokens, stop) if stop > at + 1 else stop
-        found.append(_one(token, tokens[stop - 1], TokenType.STRING, sql) if stop > at + 1 else token)
+        found.append(
+            _one(token, tokens[stop - 1], TokenType.STRING, sql) if stop > at + 1 else token
+        )
         at = stop
     return found
 
@@ -351,7 +359,10 @@ def _pairs(tokens: list[Token], at: int) -> int:
         value = at
         if value < len(tokens) and tokens[value].text in ("-", "+"):
             value += 1
-        if value >= len(tokens) or tokens[value].token_type not in (TokenType.NUMBER, TokenType.STRING):
+        if value >= len(tokens) or tokens[value].token_type not in (
+            TokenType.NUMBER,
+            TokenType.STRING,
+        ):
             return at
         unit = _unit(tokens, value + 1)
         if unit == value + 1:
@@ -363,7 +374,11 @@ def _unit(tokens: list[Token], at: int) -> int:
     """Behind `unit [TO unit]`."""
     if at >= len(tokens) or tokens[at].text.upper() not in _UNITS:
         return at
-    if at + 2 < len(tokens) and tokens[at + 1].text.upper() == "TO" and tokens[at + 2].text.upper() in _UNITS:
+    if (
+        at + 2 < len(tokens)
+        and tokens[at + 1].text.upper() == "TO"
+        and tokens[at + 2].text.upper() in _UNITS
+    ):
         return at + 3
     return at + 1
 
@@ -373,7 +388,9 @@ _VIEW_SQL = ViewSql()
 
 def written(tree: exp.Expression) -> str:
     """The tree as Spark SQL."""
-    return str(ViewGenerator(dialect=_VIEW_SQL, comments=False, normalize_functions=False).generate(tree))
+    return str(
+        ViewGenerator(dialect=_VIEW_SQL, comments=False, normalize_functions=False).generate(tree)
+    )
 
 
 def bracketed(tree: exp.Expression) -> str:

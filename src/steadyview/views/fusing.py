@@ -1,6 +1,6 @@
 """A SELECT that only chooses from groups is one node with them: their outputs, shown otherwise.
 
-    project(filter(fold))  =  the fold, with other outputs and a further HAVING
+project(filter(fold))  =  the fold, with other outputs and a further HAVING
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def _readers(drafts: tuple[Draft, ...], place: int) -> int:
 
 def _merged(draft: Draft, below: Draft) -> Draft:
     grouped, operator = below.grouped, draft.block
-    assert grouped is not None and isinstance(operator, Project)
+    assert grouped is not None
+    assert isinstance(operator, Project)
     values = {column(0, i): expression(sql) for i, (_, sql) in enumerate(grouped.outputs)}
     outputs = tuple((name, _over(sql, values)) for name, sql in operator.outputs)
     conditions = [f"({grouped.having})"] if grouped.having else []

@@ -7,7 +7,7 @@ the aggregates, or in HAVING, the groups become a draft, and a block above it as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,15 @@ from sqlglot import exp
 from steadyview.plans.aggregates import THERE, Aggregate, Function, Grouped
 from steadyview.plans.draft import Draft, DraftInput
 from steadyview.plans.project import Project
-from steadyview.views.binding import Binder, unwrapped, usable
+from steadyview.views.binding import Binder, usable
 from steadyview.views.blocks import Block
 from steadyview.views.columns import Scope
 from steadyview.views.dialect import written
 from steadyview.views.functions import PLANNED
 from steadyview.views.relational import Scanned, finished
+from steadyview.views.rows import Named, Rows, Sight
 from steadyview.views.select_items import Item, items, own_name
+from steadyview.views.subqueries import Asking, asks
 from steadyview.views.trees import (
     all_names,
     canonical,
@@ -36,7 +38,7 @@ from steadyview.views.trees import (
 )
 
 if TYPE_CHECKING:
-    from steadyview.views.queries import Named, Reader, Rows, Sight
+    from steadyview.views.queries import Reader
 
 
 def aggregates_in(node: exp.Expression) -> list[exp.Expression]:
@@ -57,15 +59,13 @@ def _shallow(node: exp.Expression) -> Iterator[exp.Expression]:
         yield from _shallow(child)
 
 
-def asks_beside(node: exp.Expression) -> bool:
-    """Whether a subquery stands in the expression outside of its aggregates."""
+def asks_beside(node: exp.Expression, known: Collection[str]) -> bool:
+    """Whether a subquery other than the known ones stands in the expression beside aggregates."""
     if _is_aggregate(node):
         return False
-    if isinstance(node, exp.In) and node.args.get("query") is not None:
-        return True
-    if isinstance(node, exp.Exists) and isinstance(unwrapped(node.this), exp.Query):
-        return True
-    return any(asks_beside(child) for child in node.iter_expressions())
+    if asks(node):
+        return written(node) not in known
+    return any(asks_beside(child, known) for child in node.iter_expressions())
 
 
 @dataclass
@@ -90,16 +90,22 @@ class GroupedQuery:
         self._items = items(self._source, query)
         self._keys: dict[str, exp.Expression] = {}
         self._aggregates: dict[tuple[str, str | None], Aggregate] = {}
+        self._arguments: dict[str, exp.Expression] = {}
         self._aliases: dict[str, exp.Expression] = {}
         for key in self._read_keys():
             self._keys.setdefault(canonical(key), key)
+        # a subquery that is grouped by is asked below the groups, wherever else it stands
+        grouped_by = all_names(self._keys.values())
+        self._grouped_marks = {
+            text: value for text, value in self._rows.marks.items() if names(value) <= grouped_by
+        }
         self._key_names = {c: column(f"g{i}") for i, c in enumerate(self._keys)}
 
     def draft(self) -> tuple[Draft, tuple[Named, ...]]:
         """The draft of the whole query."""
         having = self._query.args.get("having")
         wanted = [item.value for item in self._items] + ([having.this] if having else [])
-        if any(asks_beside(node) for node in wanted):
+        if any(asks_beside(node, self._grouped_marks) for node in wanted):
             return self._above()
         columns = self._columns(None)
         outputs = tuple((f"c{i}", written(unbracketed(c.value))) for i, c in enumerate(columns))
@@ -119,12 +125,6 @@ class GroupedQuery:
         operator = finished(self._rows.relation, needed)
         return self._reader.made(operator, self._block, grouped, self._query)
 
-    @property
-    def _arguments(self) -> dict[str, exp.Expression]:
-        return self._bound_arguments
-
-    _bound_arguments: dict[str, exp.Expression]
-
     def _aggregate(self, node: exp.Expression) -> exp.Expression:
         """The column under which the aggregate's value is found."""
         name = PLANNED[str(node.name).lower()]
@@ -135,7 +135,7 @@ class GroupedQuery:
             sql = None if argument is None else written(unbracketed(argument))
             self._aggregates[key] = Aggregate(f"a{len(self._aggregates)}", function, sql)
             if argument is not None:
-                self._bound_arguments[key[1] or ""] = argument
+                self._arguments[key[1] or ""] = argument
         if function == "avg":
             self._reader.averages[place(node)] = str(self._aggregates[key].argument)
         return column(self._aggregates[key].name)
@@ -149,11 +149,13 @@ class GroupedQuery:
             fact = f"has {name} of several expressions"
             raise self._source.refusal("OTHER_AGGREGATE", self._comma(node), fact)
         only = unbracketed(given[0])
-        counts = isinstance(only, exp.Star) or (isinstance(only, exp.Literal) and str(only.this).isdigit())
+        counts = isinstance(only, exp.Star) or (
+            isinstance(only, exp.Literal) and str(only.this).isdigit()
+        )
         if name == "COUNT" and counts:
             return None
         binder = replace(self._plain_binder(), aggregate=self._nested)
-        return self._reader.mark(given[0], self._rows, self._sight, self._block, binder)
+        return self._marked(given[0], binder)
 
     def _nested(self, node: exp.Expression) -> exp.Expression:
         fact = "has an aggregate in an aggregate"
@@ -175,7 +177,6 @@ class GroupedQuery:
     # --- keys ---
 
     def _read_keys(self) -> list[exp.Expression]:
-        self._bound_arguments = {}
         group = self._query.args.get("group")
         if group is None:
             return []
@@ -206,7 +207,8 @@ class GroupedQuery:
         return [self._marked(item.value, replace(self._plain_binder(), aliases=aliases))]
 
     def _marked(self, node: exp.Expression, binder: Binder) -> exp.Expression:
-        return self._reader.mark(node, self._rows, self._sight, self._block, binder)
+        asking = Asking.over(self._reader, self._rows, self._sight, self._block)
+        return replace(asking, binder=binder).value(node)
 
     def _alias_before(self, number: int):  # type: ignore[no-untyped-def]
         def alias(name: str) -> exp.Expression | None:
@@ -220,8 +222,6 @@ class GroupedQuery:
     # --- outputs ---
 
     def _columns(self, above: Above | None) -> tuple[Named, ...]:
-        from steadyview.views.queries import Named
-
         found: list[Named] = []
         for item in self._items:
             if item.star is not None:
@@ -246,16 +246,16 @@ class GroupedQuery:
         return self._over(self._bound(node, above), above)
 
     def _bound(self, node: exp.Expression, above: Above | None) -> exp.Expression:
-        binder = replace(
-            self._plain_binder(), aggregate=self._aggregate, aliases=self._aliases.get
-        )
+        binder = replace(self._plain_binder(), aggregate=self._aggregate, aliases=self._aliases.get)
         if above is None:
-            return binder.bind(node)
+            known = self._grouped_marks
+            return replace(binder, subquery=lambda asked: known[written(asked)].copy()).bind(node)
         asking = replace(binder, after=lambda value: self._over(value, above))
-        return self._reader.ask(node, above.rows, self._sight, above.block, asking)
+        own = Asking.over(self._reader, above.rows, self._sight, above.block)
+        return replace(own, binder=asking).value(node)
 
     def _over(self, value: exp.Expression, above: Above | None) -> exp.Expression:
-        """The value over keys and aggregates; over the columns of the block above, if there is one."""
+        """The value over keys and aggregates, or over the columns of the block above."""
         found = put_keys(value, self._key_names)
         known = {f"g{i}" for i in range(len(self._keys))}
         known |= {a.name for a in self._aggregates.values()}
@@ -270,8 +270,6 @@ class GroupedQuery:
 
     def _above(self) -> tuple[Draft, tuple[Named, ...]]:
         """The groups as a draft, and a block over it that asks."""
-        from steadyview.views.queries import Rows
-
         having = self._query.args.get("having")
         nodes = [i.value for i in self._items] + ([having.this] if having else [])
         for node in nodes:
@@ -282,7 +280,9 @@ class GroupedQuery:
         below = self._folded(tuple((f"c{i}", n) for i, n in enumerate(shown)), None)
         block = Block(given=dict(self._block.given))
         scan = block.scan(DraftInput(self._reader.drafts.add(below)), len(shown), "")
-        values = {n: column(c) for n, c in zip(shown, scan.columns, strict=True)}
+        values: dict[str, exp.Expression] = {
+            n: column(c) for n, c in zip(shown, scan.columns, strict=True)
+        }
         above = Above(block, Rows(scan, self._scope_above(scan, values)), values)
         if having is not None:
             for part in conjuncts(having.this):

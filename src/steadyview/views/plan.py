@@ -11,8 +11,9 @@ from steadyview.changes import RelationName, RelationSchema
 from steadyview.plans.draft import PlanDraft
 from steadyview.views.fusing import fused
 from steadyview.views.parse import ViewText
-from steadyview.views.queries import Named, Reader, Sight, World
+from steadyview.views.queries import Reader
 from steadyview.views.reading import read_query
+from steadyview.views.rows import Named, Sight, World
 from steadyview.views.source_text import SourceText
 
 _RESERVED = re.compile(

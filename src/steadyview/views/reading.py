@@ -7,7 +7,13 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from steadyview.errors import ViewRefused
 from steadyview.views.dialect import parsed
-from steadyview.views.misreadings import misreading, quoted_name, unknown_type, unreadable
+from steadyview.views.misreadings import (
+    misreading,
+    misspelt_word,
+    quoted_name,
+    unknown_type,
+    unreadable,
+)
 from steadyview.views.source_text import SourceText
 
 _PARSER_FAILURES = (
@@ -26,7 +32,7 @@ _MARKERS = {"?", "$", "@", ":", "{", "}"}
 def read_query(source: SourceText) -> exp.Expression:
     """The tree of the text; SYNTAX_ERROR or PARAMETER, with its place, if there is none."""
     _ = source.partner
-    _check_markers(source)
+    _check_tokens(source)
     try:
         tree = parsed(source.text)
     except ParseError as error:
@@ -38,10 +44,14 @@ def read_query(source: SourceText) -> exp.Expression:
     return tree
 
 
-def _check_markers(source: SourceText) -> None:
+def _check_tokens(source: SourceText) -> None:
+    """Refuse what sqlglot reads and Spark does not, or otherwise."""
     for at, token in enumerate(source.tokens):
         if token.word in _MARKERS:
             raise source.refuse_at("PARAMETER", at, f'has the marker "{token.word}"')
+        quoted = quoted_name(source, at)
+        if quoted and "." in (source.word(at - 1), source.word(at + 1)):
+            raise source.refuse_at("SYNTAX_ERROR", at, "quotes a name like a text", instead=quoted)
         if token.word == "|>":
             raise source.refuse_at("UNSUPPORTED_SYNTAX", at, "uses |>")
         if token.word == "," and source.word(at + 1) == "FROM" and source.word(at + 2) != ".":
@@ -70,8 +80,7 @@ def _unreadable_from(source: SourceText, place: int) -> ViewRefused:
         return source.refuse_at("UNKNOWN_TYPE", at, fact, instead=type_ or None)
     if source.word(at) == "FOR" and source.word(at + 1) in _TRAVELS:
         return source.refuse_at("TIME_TRAVEL", at, "reads a table as of another time")
-    quoted = quoted_name(source, at)
-    if quoted and "." in (source.word(at - 1), source.word(at + 1)):
-        return source.refuse_at("SYNTAX_ERROR", at, "quotes a name like a text", instead=quoted)
+    if not misspelt_word(source, at) and misspelt_word(source, at - 1):
+        at -= 1  # it was taken for the alias of what stands before it
     way = misreading(source, at)
-    return source.refusal("SYNTAX_ERROR", place, unreadable(source, at), instead=way)
+    return source.refuse_at("SYNTAX_ERROR", at, unreadable(source, at), instead=way)

@@ -244,10 +244,10 @@ REASONS: tuple[Reason, ...] = (
     # rows
     Reason(
         "SUBQUERY",
-        "a subquery stands where it is not maintained: as a value of its own, or it speaks of a query"
-        " that is not right around it",
-        "use EXISTS or IN, and compare with columns of the query right around in WHERE; or join with"
-        " the subquery in FROM",
+        "a subquery stands where it is not maintained: as a value of its own, or it speaks of a"
+        " query that is not right around it",
+        "use EXISTS or IN, and compare with columns of the query right around in WHERE; or join"
+        " with the subquery in FROM",
         recompute=True,
     ),
     Reason(

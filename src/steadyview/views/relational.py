@@ -157,9 +157,7 @@ def _filtered(below: Relational, condition: exp.Expression) -> Relational:
     return Filtered(below, (condition,))
 
 
-def _renamed(
-    condition: exp.Expression, old: Sequence[str], new: Sequence[str]
-) -> exp.Expression:
+def _renamed(condition: exp.Expression, old: Sequence[str], new: Sequence[str]) -> exp.Expression:
     return substituted(condition, {a: column(b) for a, b in zip(old, new, strict=True)})
 
 

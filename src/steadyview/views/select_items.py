@@ -30,7 +30,9 @@ class Item:
         if not found:
             shown = source.text[slice(*self.span)]
             fact = f'uses "{shown}", which no table in FROM is called'
-            tables = {f"{c.qualifier[-1]}.*" for c in scope.columns if c.qualifier and c.qualifier[-1]}
+            tables = {
+                f"{c.qualifier[-1]}.*" for c in scope.columns if c.qualifier and c.qualifier[-1]
+            }
             way = nearest_or_all(shown, tables)
             raise source.refusal("UNKNOWN_COLUMN", self.at, fact, instead=way)
         return found
@@ -55,7 +57,9 @@ def _item(source: SourceText, node: exp.Expression) -> Item:
         way = None
         if raw.startswith('"'):
             inner = raw.strip('"')
-            way = f"Spark quotes names with backticks, and texts with double quotes: write `{inner}`"
+            way = (
+                f"Spark quotes names with backticks, and texts with double quotes: write `{inner}`"
+            )
         fact = f"has {raw} where a column's name was expected"
         raise source.refusal(
             "UNSUPPORTED_SYNTAX", place(named), fact, instead=way, recompute=not way

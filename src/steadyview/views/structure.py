@@ -24,8 +24,9 @@ _CLAUSES = {
     "qualify": ("QUALIFY", "WINDOW"),
     "laterals": ("LATERAL VIEW", "LATERAL_VIEW"),
 }
-_UNREAD = ("kind", "into", "match", "prewhere", "connect", "locks", "sample", "settings", "format")
-_UNREAD += ("exclude", "operation_modifiers", "options", "for_")
+_UNREAD = ("kind", "into", "match", "prewhere", "connect", "locks", "sample", "settings") + (
+    ("format", "exclude", "operation_modifiers", "options", "for_")
+)
 _DISTINCT_ON = (
     "Spark has no DISTINCT ON: leave it out, and keep one row of each group when you read the view"
 )
@@ -42,14 +43,22 @@ def check_query(source: SourceText, query: exp.Expression) -> None:
     if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
         at = max(source.text.upper().find("DISTINCT", place(query)), place(query))
         raise source.refusal(
-            "UNSUPPORTED_SYNTAX", at, "uses SELECT DISTINCT ON", instead=_DISTINCT_ON, recompute=False
+            "UNSUPPORTED_SYNTAX",
+            at,
+            "uses SELECT DISTINCT ON",
+            instead=_DISTINCT_ON,
+            recompute=False,
         )
     if query.args.get("by_name") or query.args.get("side") or query.args.get("on"):
-        raise source.refusal("SET_OPERATION", place(query), "combines queries by the names of columns")
+        raise source.refusal(
+            "SET_OPERATION", place(query), "combines queries by the names of columns"
+        )
     _check_clauses(source, query)
     for key in _UNREAD:
         if query.args.get(key):
-            raise source.refusal("UNSUPPORTED_SYNTAX", place(query), "has a clause that is not read")
+            raise source.refusal(
+                "UNSUPPORTED_SYNTAX", place(query), "has a clause that is not read"
+            )
     for join in query.find_all(exp.Join):
         _check_join(source, join)
     for table in _tables(query):
@@ -78,9 +87,7 @@ def _is_inner(query: exp.Expression) -> bool:
     return node.parent is not None
 
 
-def _trailing(
-    source: SourceText, found: list[tuple[int, str, str]], *, inner: bool
-) -> ViewRefused:
+def _trailing(source: SourceText, found: list[tuple[int, str, str]], *, inner: bool) -> ViewRefused:
     words = list(dict.fromkeys(word for _, word, _ in found))
     codes = [code for _, _, code in found]
     fact = f"uses {listed(words)}"
@@ -123,7 +130,10 @@ def _check_join(source: SourceText, join: exp.Join) -> None:
         outer = bool(join.side)
         words = " ".join(filter(None, [method, join.side.upper(), "JOIN"]))
         raise source.refusal(
-            f"{method}_JOIN", place(join), f"uses {words}", instead="" if outer else None,
+            f"{method}_JOIN",
+            place(join),
+            f"uses {words}",
+            instead="" if outer else None,
             recompute=True if outer else None,
         )
 

@@ -27,7 +27,7 @@ _SINGLE = (
 )
 
 
-def place(node: exp.Expression) -> int:
+def place(node: exp.Expr) -> int:
     """The offset where the node begins, as far as it is known: 0 where nothing is."""
     own = node.meta.get("start")
     if own is not None:
@@ -70,9 +70,7 @@ def inside(node: exp.Expression) -> exp.Expression:
     return copy if isinstance(copy, _SINGLE) else exp.Paren(this=copy)
 
 
-def substituted(
-    node: exp.Expression, values: Mapping[str, exp.Expression]
-) -> exp.Expression:
+def substituted(node: exp.Expression, values: Mapping[str, exp.Expression]) -> exp.Expression:
     """A copy of a bound expression with other expressions in the place of columns."""
     if isinstance(node, exp.Column):
         return values[node.name].copy() if node.name in values else node.copy()
@@ -121,9 +119,7 @@ def canonical(node: exp.Expression) -> str:
     return bracketed(copy)
 
 
-def put_keys(
-    node: exp.Expression, keys: Mapping[str, exp.Expression]
-) -> exp.Expression:
+def put_keys(node: exp.Expression, keys: Mapping[str, exp.Expression]) -> exp.Expression:
     """A copy with `keys[canonical]` in the place of every largest part that is written so."""
     if canonical(node) in keys:
         return keys[canonical(node)].copy()
