@@ -9,6 +9,7 @@ from __future__ import annotations
 from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import ConfigError
 from steadyview.nearest import nearest_or_all
+from steadyview.runtime.kept import plan_of
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.schemas import Recorded, record_relations
 from steadyview.sources.contract import Source
@@ -62,5 +63,12 @@ def renew_readers(catalog: Catalog, source: str) -> None:
 
 
 def readers(catalog: Catalog, source: str) -> list[ViewRow]:
-    """The views that read the source."""
-    return [row for row in catalog.views.all() if mentions_source(row.sql, source)]
+    """The views and hidden nodes that read the source themselves."""
+    return [row for row in catalog.views.all() if _reads(row, source)]
+
+
+def _reads(row: ViewRow, source: str) -> bool:
+    plan = plan_of(row)
+    if plan is None:
+        return mentions_source(row.sql, source)
+    return any(name.source == source for name in plan.used())
