@@ -11,7 +11,7 @@ A `replacement` is built beside the view of its name, until it takes that one's 
 
 from __future__ import annotations
 
-FORMAT = 4
+FORMAT = 5
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -168,6 +168,18 @@ _FROM_1 = (
     _AUDITS,
 )
 _FROM_2 = (_BUILDS, _SPANS)
-_FROM_3 = ("DROP TABLE audits", _AUDITS, f"UPDATE warehouse SET format = {FORMAT}")
-UPGRADES = {1: (*_FROM_1, *_FROM_2, *_FROM_3), 2: (*_FROM_2, *_FROM_3), 3: _FROM_3}
+_FROM_3 = ("DROP TABLE audits", _AUDITS)
+_FROM_4 = (
+    "UPDATE views SET state = 'dropped'",
+    "DELETE FROM builds",
+    "DELETE FROM typed",
+    f"UPDATE warehouse SET format = {FORMAT}",
+)
+"""Views were kept in other tables: the next run builds them anew, from the same sources and log."""
+UPGRADES = {
+    1: (*_FROM_1, *_FROM_2, *_FROM_3, *_FROM_4),
+    2: (*_FROM_2, *_FROM_3, *_FROM_4),
+    3: (*_FROM_3, *_FROM_4),
+    4: _FROM_4,
+}
 """By the format that is found."""
