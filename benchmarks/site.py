@@ -24,7 +24,7 @@ from steadyview.runtime.keeping import Keeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.moment import open_moment
 from steadyview.runtime.planning import Planned
-from steadyview.runtime.recompute import recomputed
+from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.warehouse import Warehouse
 from steadyview.warehouse.apply import Applier
 from steadyview.warehouse.view_store import Shape, ViewStore
@@ -149,8 +149,8 @@ class Site:
                 open_moment(sources, self._captures.wait_for, parts.catalog) as moment,
                 parts.work_folder("recompute") as folder,
             ):
-                frame, _ = recomputed(parts, frames, plan, moment, moment.upto, folder)
-                rows = f"SELECT * FROM {frames.frame('recomputed', frame)}"
+                again = Recomputing(parts, frames, self._plans, moment, moment.upto, folder)
+                rows = f"SELECT * FROM {frames.frame('recomputed', again.rows(plan))}"
                 Applier(parts.spark, self._twin(plan)).replace(rows, moment.upto)
         finally:
             frames.drop()
@@ -160,7 +160,7 @@ class Site:
         """Where the recomputed twin of a view is kept, beside the warehouse's own tables."""
         row = self._parts.catalog.views.get(plan.name)
         twin = ViewStore(
-            self._parts.root, replace(row, name=f"{row.name}_recomputed"), Shape(None, plan.types)
+            self._parts.root, replace(row, name=f"{row.name}_recomputed"), Shape(plan.columns, incremental=False)
         )
         twin.create()
         return twin

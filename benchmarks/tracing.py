@@ -20,23 +20,25 @@ from pyspark.sql import DataFrameWriter
 
 from steadyview.delta import Table
 from steadyview.engine.frames import Frames
-from steadyview.engine.spark_algebra import SparkAlgebra
+from steadyview.engine.window_input import WindowInput
 from steadyview.runtime import maintainer, moment
 from steadyview.runtime.batch import Batch
 from steadyview.runtime.capture import Capture
-from steadyview.runtime.lookups import Lookups
 from steadyview.runtime.maintainer import Maintainer
+from steadyview.warehouse.node_statement import NodeStatement
+from steadyview.warehouse.view_store import ViewStore
 
 _PARTS: list[tuple[Any, str, str]] = [
     (Capture, "wait_for", "wait for capture"),
     (moment.Moment, "__exit__", "close snapshots"),
     (maintainer, "admitted_since", "which transactions are shown"),
-    (Batch, "_tag", "tag and register the logs"),
-    (SparkAlgebra, "keys", "collect keys"),
-    (SparkAlgebra, "partner", "look for hot rows"),
-    (Lookups, "answer", "look up and register answers"),
-    (Batch, "_change", "analyse the statement"),
-    (DataFrameWriter, "parquet", "run the statement, write"),
+    (Batch, "prepare", "read the logs"),
+    (Batch, "_ask_all", "ask the sources"),
+    (WindowInput, "versions", "make and register versions"),
+    (NodeStatement, "_state", "find the state"),
+    (NodeStatement, "change", "run the statement"),
+    (DataFrameWriter, "parquet", "write files by Spark"),
+    (ViewStore, "append", "write the change"),
     (Table, "_open", "open Delta tables"),
     (Table, "collect", "list written files"),
     (Table, "commit", "commit the view delta"),

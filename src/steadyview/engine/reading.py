@@ -12,7 +12,9 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from steadyview.views.dialect import bracketed
 from steadyview.views.parse import ViewText
+from steadyview.views.reading import read_query
 from steadyview.views.readings import readings
 
 _NUMBER = re.compile(
@@ -40,7 +42,8 @@ def check_reading(spark: SparkSession, view: ViewText) -> None:
     """
     whole, *parts = readings(view)
     wrong = [part[0] for part in parts if not _fits(spark, part[1], part[2])]
-    if wrong or not _fits(spark, whole[1], whole[2]):
+    other = bracketed(read_query(view.source()), values=True)
+    if wrong or not any(_fits(spark, whole[1], ours) for ours in (whole[2], other)):
         fact = "has SQL that Spark reads otherwise than steadyview"
         raise view.source().refusal("READING", min(wrong, default=0), fact)
 

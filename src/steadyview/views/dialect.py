@@ -393,9 +393,16 @@ def written(tree: exp.Expression) -> str:
     )
 
 
-def bracketed(tree: exp.Expression) -> str:
-    """The same with brackets around every operation."""
-    generator = BracketGenerator(dialect=_VIEW_SQL, comments=False, normalize_functions=False)
+class _ValuesGenerator(BracketGenerator):
+    """Writes VALUES in FROM in brackets: the tree does not tell which form the text has."""
+
+    WRAP_DERIVED_VALUES = True
+
+
+def bracketed(tree: exp.Expression, *, values: bool = False) -> str:
+    """The same with brackets around every operation and, if asked for, around VALUES in FROM."""
+    made = _ValuesGenerator if values else BracketGenerator
+    generator = made(dialect=_VIEW_SQL, comments=False, normalize_functions=False)
     return str(generator.generate(tree))
 
 
