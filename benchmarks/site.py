@@ -159,9 +159,8 @@ class Site:
     def _twin(self, plan: Planned) -> ViewStore:
         """Where the recomputed twin of a view is kept, beside the warehouse's own tables."""
         row = self._parts.catalog.views.get(plan.name)
-        twin = ViewStore(
-            self._parts.root, replace(row, name=f"{row.name}_recomputed"), Shape(plan.columns, incremental=False)
-        )
+        shape = Shape(plan.columns, incremental=False)
+        twin = ViewStore(self._parts.root, replace(row, name=f"{row.name}_recomputed"), shape)
         twin.create()
         return twin
 

@@ -23,7 +23,7 @@ Change = dict[int, Counter[Row]]
 
 
 class Kept:
-    """What is kept of a node: its state, its rows' changes by cn (cn of the first state included)."""
+    """What is kept of a node: its state, its rows' changes by cn (that of the first state too)."""
 
     def __init__(self, width: int = WIDTH) -> None:
         self.width = width
@@ -209,5 +209,6 @@ def wrong(seed: int, nodes: int, depth: int, folds: Sequence[str] = FOLDS) -> st
         for cn in range(cuts[0], past.last + 1):
             found, right = kept.kept[node.number].at(cn), recomputed(made, past, node.number, cn)
             if found != right:
-                return f"seed {seed}, node {node.number} at cn {cn}: {found} instead of {right}\n{node.sql}"
+                place = f"seed {seed}, node {node.number} at cn {cn}"
+                return f"{place}: {found} instead of {right}\n{node.sql}"
     return None

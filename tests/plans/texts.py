@@ -106,7 +106,8 @@ class Writer:
 
     def _grouped_value(self, keys: list[str], columns: list[str], depth: int) -> Text:
         x = self._scalar(columns)
-        options = [f"MIN({x})", f"MAX({x})", f"MAX({x}) - MIN({x})", "COUNT(*)", f"SUM({x})", f"COUNT({x})", f"AVG({x})", f"SUM({x}) + COUNT(*)"]
+        options = [f"MIN({x})", f"MAX({x})", f"MAX({x}) - MIN({x})"]
+        options += ["COUNT(*)", f"SUM({x})", f"COUNT({x})", f"AVG({x})", f"SUM({x}) + COUNT(*)"]
         options += [f"COALESCE(SUM({x}), 0) - 1", f"CASE WHEN COUNT(*) > 1 THEN SUM({x}) END"]
         options = [*keys, *keys, *options, *(["1"] if keys else [])]
         if keys:

@@ -1,4 +1,4 @@
-"""Every construct on real databases and Spark: each view at each cn is what SQLite makes of its text.
+"""Every construct on real databases and Spark: each view is what SQLite makes of its text.
 
 Two databases, transactions over both, several batches, views on views.
 """
@@ -6,6 +6,7 @@ Two databases, transactions over both, several batches, views on views.
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,30 +24,64 @@ from tests.system.maintained import capturing, read
 VIEWS = {
     "lefts": "SELECT a.k, a.x, b.y FROM p.a LEFT JOIN q.b ON a.k = b.k AND b.y > 0",
     "rights": "SELECT a.x, b.k, b.y FROM p.a RIGHT JOIN q.b ON a.k = b.k",
-    "fulls": "SELECT a.k AS ak, a.x, b.k AS bk, b.y FROM p.a FULL OUTER JOIN q.b ON a.k = b.k",
-    "star": "SELECT a.x, b.y, c.z FROM p.a LEFT JOIN q.b ON a.k = b.k LEFT JOIN q.c ON b.y = c.k",
-    "semi": "SELECT k, x FROM p.a WHERE EXISTS (SELECT 1 FROM q.b WHERE b.k = a.k AND b.y > a.x)",
-    "anti": "SELECT k, x FROM p.a WHERE NOT EXISTS (SELECT 1 FROM q.b WHERE b.k = a.k)",
+    "fulls": (
+        "SELECT a.k AS ak, a.x, b.k AS bk, b.y FROM p.a FULL OUTER JOIN q.b ON a.k = b.k"
+    ),
+    "star": (
+        "SELECT a.x, b.y, c.z FROM p.a LEFT JOIN q.b ON a.k = b.k LEFT JOIN q.c ON b.y = "
+        "c.k"
+    ),
+    "semi": (
+        "SELECT k, x FROM p.a WHERE EXISTS (SELECT 1 FROM q.b WHERE b.k = a.k AND b.y > "
+        "a.x)"
+    ),
+    "anti": (
+        "SELECT k, x FROM p.a WHERE NOT EXISTS (SELECT 1 FROM q.b WHERE b.k = a.k)"
+    ),
     "within": "SELECT k, x FROM p.a WHERE x IN (SELECT y FROM q.b)",
     "without": "SELECT k, x FROM p.a WHERE x NOT IN (SELECT y FROM q.b WHERE y < 3)",
-    "either": "SELECT k FROM p.a WHERE x = 2 OR EXISTS (SELECT 1 FROM q.b WHERE b.k = a.k)",
+    "either": (
+        "SELECT k FROM p.a WHERE x = 2 OR EXISTS (SELECT 1 FROM q.b WHERE b.k = a.k)"
+    ),
     "marks": "SELECT k, x IN (SELECT y FROM q.b) AS there FROM p.a",
     "single": "SELECT DISTINCT k, x FROM p.a",
     "unions": "SELECT k FROM p.a UNION SELECT y FROM q.b",
     "both": "SELECT k FROM p.a INTERSECT SELECT k FROM q.b",
     "minus": "SELECT k FROM p.a EXCEPT SELECT k FROM q.b",
-    "extremes": "SELECT k, MIN(x) AS low, MAX(x) AS high, COUNT(*) AS n, SUM(x) AS s FROM p.a GROUP BY k",
+    "extremes": (
+        "SELECT k, MIN(x) AS low, MAX(x) AS high, COUNT(*) AS n, SUM(x) AS s FROM p.a "
+        "GROUP BY k"
+    ),
     "highest": "SELECT MAX(x) AS high, COUNT(x) AS n FROM p.a",
     "repeated": "SELECT k, COUNT(*) AS n FROM p.a GROUP BY k HAVING COUNT(*) > 1",
-    "nested": "SELECT n, COUNT(*) AS groups FROM (SELECT k, COUNT(*) AS n FROM p.a GROUP BY k) GROUP BY n",
-    "with_sums": "SELECT b.k, b.y, t.s FROM q.b JOIN (SELECT k, SUM(x) AS s FROM p.a GROUP BY k) t ON t.k = b.k",
-    "twice": "WITH t AS (SELECT k, COUNT(*) AS n FROM p.a GROUP BY k) SELECT l.k, r.n FROM t l JOIN t r ON l.n = r.n",
-    "constants": "SELECT a.k, v.name FROM p.a JOIN (VALUES (1, 'one'), (2, 'two')) AS v(k, name) ON v.k = a.k",
-    "above": "SELECT h.k, h.n, e.high FROM repeated h LEFT JOIN extremes e ON e.k = h.k",
-    "diamond": "SELECT l.k, COUNT(*) AS n FROM lefts l JOIN above u ON u.k = l.k GROUP BY l.k",
+    "nested": (
+        "SELECT n, COUNT(*) AS groups FROM (SELECT k, COUNT(*) AS n FROM p.a GROUP BY k) "
+        "GROUP BY n"
+    ),
+    "with_sums": (
+        "SELECT b.k, b.y, t.s FROM q.b JOIN (SELECT k, SUM(x) AS s FROM p.a GROUP BY k) t "
+        "ON t.k = b.k"
+    ),
+    "twice": (
+        "WITH t AS (SELECT k, COUNT(*) AS n FROM p.a GROUP BY k) SELECT l.k, r.n FROM t l "
+        "JOIN t r ON l.n = r.n"
+    ),
+    "constants": (
+        "SELECT a.k, v.name FROM p.a JOIN (VALUES (1, 'one'), (2, 'two')) AS v(k, name) "
+        "ON v.k = a.k"
+    ),
+    "above": (
+        "SELECT h.k, h.n, e.high FROM repeated h LEFT JOIN extremes e ON e.k = h.k"
+    ),
+    "diamond": (
+        "SELECT l.k, COUNT(*) AS n FROM lefts l JOIN above u ON u.k = l.k GROUP BY l.k"
+    ),
 }
 TEXTS = {
-    "constants": "SELECT a.k, v.name FROM p.a JOIN (SELECT 1 AS k, 'one' AS name UNION ALL SELECT 2, 'two') v ON v.k = a.k"
+    "constants": (
+        "SELECT a.k, v.name FROM p.a JOIN (SELECT 1 AS k, 'one' AS name UNION ALL SELECT "
+        "2, 'two') v ON v.k = a.k"
+    )
 }
 TABLES = {
     "a": ("p", "k INTEGER, x INTEGER"),
@@ -87,12 +122,9 @@ def truth(databases: dict[str, SqliteFile], tmp_path: Path) -> dict[str, Bag[Row
         found = {}
         for name, sql in VIEWS.items():
             text = TEXTS.get(name, sql)
-            db.execute(
-                f"CREATE TEMP TABLE {name}_ AS {text}".replace("FROM repeated h", "FROM repeated_ h")
-                .replace("JOIN extremes e", "JOIN extremes_ e")
-                .replace("FROM lefts l", "FROM lefts_ l")
-                .replace("JOIN above u", "JOIN above_ u")
-            )
+            for other in ("repeated", "extremes", "lefts", "above"):
+                text = re.sub(rf"(FROM|JOIN) {other} ", rf"\1 {other}_ ", text)
+            db.execute(f"CREATE TEMP TABLE {name}_ AS {text}")
             found[name] = Bag.of(db.execute(f"SELECT * FROM {name}_").fetchall())
         return found
 

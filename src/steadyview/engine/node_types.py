@@ -78,7 +78,8 @@ class _Asking:
     def grouped(self, block: Operator, grouped: Grouped) -> GroupedTypes:
         """Of keys and of summed arguments."""
         keys = self.types_of(block, [sql for _, sql in grouped.keys])
-        self._check_stored({f"group key {k}": t for (k, _), t in zip(grouped.keys, keys, strict=True)})
+        named = zip(grouped.keys, keys, strict=True)
+        self._check_stored({f"group key {name}": type_ for (name, _), type_ in named})
         arguments = self.types_of(block, list(grouped.arguments))
         for type_ in arguments:
             self._check_summed(type_)

@@ -5,8 +5,8 @@ transaction s matters if s > a (the batch's own, or reflected already) or if s i
 earlier one that the snapshot does not show yet). Everything else is in every state the batch looks
 at.
 
-Small logs are tagged through Arrow, large ones by a Spark join with the commit table's part and P as
-a file.
+Small logs are tagged through Arrow, large ones by a Spark join with the commit table's part and P
+as a file.
 """
 
 from __future__ import annotations

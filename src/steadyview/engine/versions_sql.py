@@ -69,14 +69,16 @@ def _logged(listed: str, log: str, answers: Sequence[AnswerView], after: int, up
         own = "TRUE"
     elif answers:
         for i, answer in enumerate(answers):
-            rows += f" LEFT JOIN (SELECT DISTINCT k FROM {answer.keys}) k{i} ON g.{answer.column} = k{i}.k"
+            keys = f"(SELECT DISTINCT k FROM {answer.keys}) k{i}"
+            rows += f" LEFT JOIN {keys} ON g.{answer.column} = k{i}.k"
         own = " OR ".join(f"k{i}.k IS NOT NULL" for i in range(len(answers)))
     asked = (
         f"CASE WHEN NOT ({own}) THEN 0L WHEN _reflected AND {CN} > {after} THEN -_count "
         f"WHEN NOT _reflected AND {CN} <= {after} THEN _count ELSE 0L END"
     )
     inside = f"CASE WHEN {CN} > {after} AND {CN} <= {upto} THEN _count ELSE 0L END"
-    structs = f"ARRAY(STRUCT({BEGINNING}L, CAST({asked} AS BIGINT)), STRUCT({CN}, CAST({inside} AS BIGINT)))"
+    first = f"STRUCT({BEGINNING}L, CAST({asked} AS BIGINT))"
+    structs = f"ARRAY({first}, STRUCT({CN}, CAST({inside} AS BIGINT)))"
     chosen = f"SELECT g.*, {structs} AS _events FROM {rows}"
     return (
         f"SELECT {listed}_t, _d FROM ({chosen}) LATERAL VIEW INLINE(_events) _x AS _t, _d "

@@ -1,8 +1,8 @@
 """Which rows of its inputs a block must see, asked for in rounds: a state machine without I/O.
 
-Extends the lookups of SWEEP (Agrawal, El Abbadi, Singh, Yurek, SIGMOD 1997, section 5) to a batch and
-to all joins. With log(s) for a scan's logged rows and ans(d) for the answers to a direction d, the
-keys that a direction from -> to of a link sends are the values, at the keys of `from`, of
+Extends the lookups of SWEEP (Agrawal, El Abbadi, Singh, Yurek, SIGMOD 1997, section 5) to a batch
+and to all joins. With log(s) for a scan's logged rows and ans(d) for the answers to a direction d,
+the keys that a direction from -> to of a link sends are the values, at the keys of `from`, of
 
     log(s)  and  ans(d)  for every other direction d into a scan s of `from`'s keys
 
@@ -14,8 +14,8 @@ A direction is sent when everything that feeds it has been. Where directions fee
 inner side of an outer join is itself a join, linked elsewhere), they are sent again with the new
 keys until there are none: keys only grow, and more than needed is harmless.
 
-Promise: with the rows asked for, the block's change is exact at every cn. For inner joins of n scans
-that are 2(n-1) lookups, each sent once.
+Promise: with the rows asked for, the block's change is exact at every cn. For inner joins of n
+scans that are 2(n-1) lookups, each sent once.
 """
 
 from __future__ import annotations

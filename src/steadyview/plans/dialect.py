@@ -12,7 +12,7 @@ from typing import Protocol
 
 _SCALE = re.compile(r",\s*(\d+)\)")
 _KEPT_SCALE = 6
-"""Spark cuts a product of decimals that has too many digits, but never to fewer behind the point."""
+"""Digits behind the point that Spark never cuts from a product of decimals."""
 
 Piece = Mapping[str, str]
 """One of the rows that take a row's place: names and what they stand for."""

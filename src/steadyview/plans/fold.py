@@ -5,11 +5,11 @@
     shown(g, k)  =  f(level(g, k)), `times` copies of it; nothing where `times` is not above zero
 
 COUNT, SUM, AVG are sums per group; DISTINCT and UNION a count per row; INTERSECT and EXCEPT, ALL or
-not, two counts per row. Since every step also knows the level before it, the change of what is shown
-falls out of one running sum: the old row goes, the new one comes.
+not, two counts per row. Since every step also knows the level before it, the change of what is
+shown falls out of one running sum: the old row goes, the new one comes.
 
-Needed: the state of every key that the batch touches, hidden groups (HAVING) included; of other keys
-it does no harm. Without keys there is one row, also of nothing.
+Needed: the state of every key that the batch touches, hidden groups (HAVING) included; of other
+keys it does no harm. Without keys there is one row, also of nothing.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class Fold:
     ) -> str:
         """One row per key and cn that the batch touches.
 
-        Its columns: the keys, `_cn`, the sums' steps, and what was shown before and after: `_old_times`
-        and `_old_{output}`, `_new_times` and `_new_{output}`, times being zero where nothing is; `_same`:
-        both are alike; `_below`: the key would have fewer than no rows.
+        Its columns: the keys, `_cn`, the sums' steps, and what was shown before and after:
+        `_old_times` and `_old_{output}`, `_new_times` and `_new_{output}`, times being zero where
+        nothing is; `_same`: both are alike; `_below`: the key would have fewer than no rows.
         `state`: a FROM item of the state's rows at a; None with `beginning`, for a first state.
         """
         steps = self._steps(block, rendering, beginning=beginning)

@@ -1,6 +1,6 @@
 """Inner and cross joins, self-joins among them.
 
-    V(L x R)  =  { (l r, n_l n_r, greatest(from), least(to)) : l and r overlap, conditions are true }
+    V(L x R)  =  { (l r, n_l n_r, greatest(from), least(to)) : l and r overlap, conditions hold }
 
 Linear in both operands. Needed: L at the keys of R's change, R at those of L's.
 """

@@ -1,7 +1,7 @@
 """Where a column's values come from: columns of scans, unchanged, or an expression.
 
-A column may be looked up if every value it can have other than NULL stands in a column of some scan.
-A union has one such column per part; constant rows have none, and need none while they are by
+A column may be looked up if every value it can have other than NULL stands in a column of some
+scan. A union has one such column per part; constant rows have none, and need none while they are by
 themselves: they never change.
 """
 

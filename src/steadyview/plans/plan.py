@@ -108,7 +108,8 @@ _CLASSES = {
     c.__name__: c
     for c in (
         *(Scan, Constant, Filter, Project, InnerJoin, SplitJoin, UnionAll, Equality),
-        *(Gather, Extreme, Total, Fold, Key, Sum, Node, FromRelation, FromNode, RelationName, PlanNode),
+        *(Gather, Extreme, Total, Fold, Key, Sum, Node),
+        *(FromRelation, FromNode, RelationName, PlanNode),
     )
 }
 

@@ -2,8 +2,8 @@
 
     V(R)  =  true versions of the used columns: one at a time per row
 
-An input is a relation of a source, another view, or a hidden node. How complete its versions must be
-depends on the operators above: `lookups.py`.
+An input is a relation of a source, another view, or a hidden node. How complete its versions must
+be depends on the operators above: `lookups.py`.
 """
 
 from __future__ import annotations

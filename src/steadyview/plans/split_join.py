@@ -109,7 +109,7 @@ class SplitJoin:
         return rendering.part(f"SELECT *, {rendering.dialect.row_number} AS {_ROW} FROM {rows}")
 
     def _windowed(self, met: str) -> str:
-        """Beside each partner: how far the version was covered before it, and whether it is last."""
+        """Beside each partner: how far the version was covered before, and whether it is last."""
         columns = []
         for side in ("l", "r") if self.kind == "full" else ("l",):
             window = f"PARTITION BY _{side}_row ORDER BY _met_from, _met_to"

@@ -1,16 +1,17 @@
 """Making versions: of a source's answers and log, or of a node's rows and change; in Arrow.
 
-For a window (a, b], an answer S that reflects the set P of transactions, and a log of changes dR(s),
+For a window (a, b], an answer S that reflects the set P of transactions, and a log of changes
+dR(s),
 
     R(a)  =  S  -  sum{ dR(s) : s in P, s > a }  +  sum{ dR(s) : s not in P, s <= a }
 
-and R(k) follows by the steps dR(s), a < s <= k, reflected or not. One running sum per row makes true
-versions of that: one at a time, none below one. Only the used columns count: a change of others
-alone is no change.
+and R(k) follows by the steps dR(s), a < s <= k, reflected or not. One running sum per row makes
+true versions of that: one at a time, none below one. Only the used columns count: a change of
+others alone is no change.
 
-One relation may have several answers in a batch, each to other keys, each with a P of its own. A row
-belongs to the first answer that was asked for it. A logged row that belongs to none has just its
-steps; it was there at least as often as it went.
+One relation may have several answers in a batch, each to other keys, each with a P of its own. A
+row belongs to the first answer that was asked for it. A logged row that belongs to none has just
+its steps; it was there at least as often as it went.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Reply:
 def versions(
     columns: Sequence[str], log: Logged, replies: Sequence[Reply], after: int, upto: int
 ) -> pa.Table:
-    """The versions over (after, upto] of the columns, complete for all that the replies are about."""
+    """The versions of the columns over (after, upto], complete for what the replies are about."""
     cn = log.rows.column(CN).to_numpy()
     count = log.rows.column(COUNT).to_numpy().astype(np.int64)
     inside = (cn > after) & (cn <= upto)

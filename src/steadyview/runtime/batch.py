@@ -3,9 +3,9 @@
     per piece and layer of the graph:   ask  ->  versions  ->  one statement a node  ->  its tables
 
 A layer are the nodes that read only relations and nodes of earlier layers. Their asks move in lock
-step, so that a round's questions to one source are one question. A piece (a, u] is a narrower window
-over the same frozen sources, whose logged rows after u compensate as ever; what was answered in one
-piece is not asked again in the next.
+step, so that a round's questions to one source are one question. A piece (a, u] is a narrower
+window over the same frozen sources, whose logged rows after u compensate as ever; what was answered
+in one piece is not asked again in the next.
 
 Whatever goes wrong in a node's own part concerns that node, and those that read it: its expressions
 fail on some row, and it stops just before the transaction that brought the row; or the fault is
@@ -194,7 +194,7 @@ class Batch:
         reached: dict[str, Done] = {}
         for found in self._layers(self._shares):
             # one that is not published after all is built again, and what reads it with it
-            layer = [s for s in found if all(self._standing(n)[1] >= 0 for n in s.work.plan.parents)]
+            layer = [s for s in found if self._has_parents(s)]
             for share in layer:
                 share.upto = self.upto
                 self._for(share, partial(self._whole, share, reached))
@@ -236,6 +236,9 @@ class Batch:
             ready = [s for s in left if waiting.isdisjoint(s.work.plan.parents)]
             left = [s for s in left if s not in ready]
             yield ready
+
+    def _has_parents(self, share: _Share) -> bool:
+        return all(self._standing(name)[1] >= 0 for name in share.work.plan.parents)
 
     def _parents_reached(self, share: _Share, reached: Mapping[str, Done]) -> list[int]:
         """How far the nodes are that it reads."""

@@ -1,4 +1,4 @@
-"""How a view is kept, for people and as data: its plan as a tree, what it keeps, what it asks for."""
+"""How a view is kept, for people and as data: its plan as a tree, what it keeps and asks for."""
 
 from __future__ import annotations
 

@@ -167,7 +167,8 @@ class ForcedView:
         assert definition is not None
         assert tree is not None
         keys = keys_shown(definition) or ()
-        return SparkViewAlgebra(definition, tree, [t for _, t in self._plan.columns], self._storage, keys)
+        types = [type_ for _, type_ in self._plan.columns]
+        return SparkViewAlgebra(definition, tree, types, self._storage, keys)
 
     def _made_object(self) -> Algorithm[Handle]:
         definition, tree, kind = self._plan.definition, self._plan.tree, self._plan.algorithm

@@ -1,13 +1,14 @@
 """The inputs of a batch: relations of frozen sources, and nodes that others keep.
 
 A relation's answers reflect what its source's snapshot shows; a node's are its rows at the cn c of
-its base and reflect exactly {s <= c}, whatever c is. Both have a log: the update log, and the node's
-own view delta.
+its base and reflect exactly {s <= c}, whatever c is. Both have a log: the update log, and the
+node's own view delta.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,8 @@ from steadyview.runtime.moment import Moment
 from steadyview.sources.contract import Read, ReadTask, Snapshot
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.view_store import ViewStore
+
+_numbers = count(1)
 
 
 class RelationInputs:
@@ -81,7 +84,6 @@ class _Asked:
         self._snapshot = snapshot
         self._relation = relation
         self._columns = columns
-        self._sent = 0
 
     def fetch(self, column: int | None, keys: pa.Array | None) -> Rows:
         """All rows, or those with one of the keys in the column and no others."""
@@ -102,9 +104,9 @@ class _Asked:
     def _whole(self) -> Rows:
         spark = self._frames.spark
         read = Read(self._relation, self._columns)
-        tasks: Sequence[ReadTask] = self._snapshot.tasks(read, spark.sparkContext.defaultParallelism)
-        self._sent += 1
-        name = f"answer-{abs(hash(self._relation.name)):x}-{self._sent}.parquet"
+        parallelism = spark.sparkContext.defaultParallelism
+        tasks: Sequence[ReadTask] = self._snapshot.tasks(read, parallelism)
+        name = f"answer-{next(_numbers):06d}.parquet"
         self._folder.mkdir(parents=True, exist_ok=True)
         files, rows = store(spark, tasks, self._relation, self._columns, self._folder / name)
         if rows > ARROW_LIMIT:

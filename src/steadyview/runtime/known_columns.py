@@ -1,4 +1,4 @@
-"""What is known of the columns that a node's scans read: can they be compared, looked up, cheaply?"""
+"""What is known of the columns that a node's scans read: can they be compared, and looked up?"""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class Maintainer:
         return any(row.cn is None or row.cn < self._reach(row.name, last) for row in served)
 
     def _reach(self, name: str, last: int) -> int:
-        """How far a node can come for now: no further than one that stands still and that it reads."""
+        """How far a node can come for now: no further than one that it reads and that stands still."""
         reach = [last]
         for parent in self._plans[name].parents:
             row = self._views.find(parent)

@@ -1,4 +1,4 @@
-"""Rolling a node's base, and its state, forward by the net effect of its view delta (the papers' *apply*).
+"""Rolling a node's base and its state forward by the net effect of a change (the papers' *apply*).
 
 Only the buckets that the net change touches are rewritten; the others keep their files. The number
 of buckets follows the base's size (a power of two near bytes / 64 MB); when it should be another,

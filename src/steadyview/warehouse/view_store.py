@@ -7,8 +7,8 @@
 
 A write of delta or steps is named by the last cn it covers, so what was committed but not published
 before a crash is found and adopted: each table takes only what lies beyond its own last cn. State
-and steps are read by whoever keeps the node, delta and base by everybody. The files of a base lie in
-folders `_bucket={B}-{b}`: rows with hash b of B.
+and steps are read by whoever keeps the node, delta and base by everybody. The files of a base lie
+in folders `_bucket={B}-{b}`: rows with hash b of B.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ COUNT, CN = "_count", "_cn"
 class Shape:
     """A node's stored columns, with their types.
 
-    `keys` and `sums` are those of its state, empty where it keeps none. `incremental`: its change is
-    kept; otherwise only whole states are.
+    `keys` and `sums` are those of its state, empty where it keeps none. `incremental`: its change
+    is kept; otherwise only whole states are.
     """
 
     visible: tuple[tuple[str, str], ...] = ()
