@@ -127,7 +127,11 @@ class Binder:
                 fact = f'uses "{".".join(parts)}" of a query further out'
                 way = "name columns of the query right around, outside of aggregates, DISTINCT, set"
                 way += " operations and outer joins"
-                raise self.source.refusal("SUBQUERY", place(node), fact, instead=way)
+                # Spark itself knows no column from further than the query right around
+                recompute = False if far else None
+                raise self.source.refusal(
+                    "SUBQUERY", place(node), fact, instead=way, recompute=recompute
+                )
             if found:
                 return usable(self.source, found[0], place(node))
         return None

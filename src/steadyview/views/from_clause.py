@@ -85,6 +85,17 @@ class FromClause:
             return source.refusal("LATERAL_JOIN", place(node), "uses LATERAL in FROM")
         return source.refusal("TABLE_FUNCTION", place(node), "reads something that is no table")
 
+    def _function(self, node: exp.Table) -> ViewRefused:
+        name = str(getattr(node.this, "name", ""))
+        fact, way = f'reads the function "{name}"', None
+        if name.upper() == "TABLE":
+            way = "write the name of a table, source.table, without TABLE"
+        recompute = None if way is None else False
+        at = place(node)
+        return self.reader.source.refusal(
+            "TABLE_FUNCTION", at, fact, instead=way, recompute=recompute
+        )
+
     def _bracketed(self, node: exp.Subquery) -> Rows:
         """Joins in brackets."""
         first = node.this.copy()
@@ -96,8 +107,7 @@ class FromClause:
 
     def _table(self, node: exp.Table) -> Rows:
         if not isinstance(node.this, exp.Identifier):
-            fact = f'reads the function "{getattr(node.this, "name", "")}"'
-            raise self.reader.source.refusal("TABLE_FUNCTION", place(node), fact)
+            raise self._function(node)
         parts = tuple(part.name for part in node.parts)
         if len(parts) == 1 and parts[0].lower() in self.sight.ctes:
             rows = self._with_query(parts[0].lower())

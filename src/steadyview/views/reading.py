@@ -29,10 +29,13 @@ _TRAVELS = {"VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"}
 _MARKERS = {"?", "$", "@", ":", "{", "}"}
 
 
-def read_query(source: SourceText) -> exp.Expression:
-    """The tree of the text; SYNTAX_ERROR or PARAMETER, with its place, if there is none."""
+def read_query(source: SourceText, *, pipes: bool = False) -> exp.Expression:
+    """The tree of the text; SYNTAX_ERROR or PARAMETER, with its place, if there is none.
+
+    `pipes`: the text may have |>, whose tree is not as it is written.
+    """
     _ = source.partner
-    _check_tokens(source)
+    _check_tokens(source, pipes=pipes)
     try:
         tree = parsed(source.text)
     except ParseError as error:
@@ -44,7 +47,7 @@ def read_query(source: SourceText) -> exp.Expression:
     return tree
 
 
-def _check_tokens(source: SourceText) -> None:
+def _check_tokens(source: SourceText, *, pipes: bool) -> None:
     """Refuse what sqlglot reads and Spark does not, or otherwise."""
     for at, token in enumerate(source.tokens):
         if token.word in _MARKERS:
@@ -52,7 +55,7 @@ def _check_tokens(source: SourceText) -> None:
         quoted = quoted_name(source, at)
         if quoted and "." in (source.word(at - 1), source.word(at + 1)):
             raise source.refuse_at("SYNTAX_ERROR", at, "quotes a name like a text", instead=quoted)
-        if token.word == "|>":
+        if token.word == "|>" and not pipes:
             raise source.refuse_at("UNSUPPORTED_SYNTAX", at, "uses |>")
         if token.word == "," and source.word(at + 1) == "FROM" and source.word(at + 2) != ".":
             fact = 'has nothing between "," and FROM'

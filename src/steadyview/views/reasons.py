@@ -254,7 +254,6 @@ REASONS: tuple[Reason, ...] = (
         "SET_OPERATION",
         "the sides of UNION, INTERSECT or EXCEPT do not match column by column",
         "select the same number of columns on both sides, in the same order, without BY NAME",
-        recompute=True,
     ),
     Reason(
         "ORDER_BY",

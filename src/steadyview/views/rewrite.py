@@ -112,10 +112,11 @@ class _Tables:
     def __init__(
         self, source: SourceText, relations: Sequence[RelationSchema], views: Mapping[str, str]
     ) -> None:
-        self.tree = read_query(source)
+        self.tree = read_query(source, pipes=True)
         ctes = {cte.alias.lower() for cte in self.tree.find_all(exp.CTE)}
         nodes = [t for t in self.tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
-        self.all = sorted((_table(node) for node in nodes), key=lambda t: t.start)
+        found = {table.start: table for table in map(_table, nodes)}
+        self.all = [found[start] for start in sorted(found)]
         sources = {r.name.source.lower() for r in relations if not r.name.path}
         self.relation: dict[_Table, RelationSchema] = {}
         self.view: dict[_Table, str] = {}

@@ -143,7 +143,8 @@ class Asking:
         if len(cells) != len(inner.columns):
             fact = f"compares {len(cells)} values with {len(inner.columns)} columns"
             at = place(asked.args["query"])
-            raise self.reader.source.refusal("SUBQUERY", at, fact, instead="")
+            way = "select as many columns as are compared"
+            raise self.reader.source.refusal("SUBQUERY", at, fact, instead=way, recompute=False)
         binder = replace(self.binder, subquery=None)
         return conjunction(
             exp.EQ(this=inside(binder.whole(a)), expression=inside(b.value))
