@@ -28,13 +28,14 @@ from steadyview.plans.lineage import Place
 from steadyview.plans.links import Link, Side
 
 H = TypeVar("H")
+H_in = TypeVar("H_in", contravariant=True)
 K = TypeVar("K")
 
 
-class KeyAlgebra(Protocol[H, K]):
-    """Rows `H` and sets of key values `K`, as whoever carries out the asks keeps them."""
+class KeyAlgebra(Protocol[H_in, K]):
+    """Rows `H_in` and sets of key values `K`, as whoever carries out the asks keeps them."""
 
-    def values(self, rows: Sequence[H], column: int) -> K:
+    def values(self, rows: Sequence[H_in], column: int) -> K:
         """The values of a column in rows of one scan, without NULL."""
 
     def union(self, sets: Sequence[K]) -> K:
@@ -88,7 +89,7 @@ class Asking(Generic[H, K]):
         pending: dict[Direction, K | None] = {}
         for direction in self._directions:
             wanted = self._wanted(direction)
-            if wanted is not _NOTHING:
+            if not isinstance(wanted, _Nothing):
                 pending[direction] = wanted
         ready = [d for d in pending if not self._held(d, pending.keys())] or list(pending)
         return [ask for d in ready for ask in self._send(d, pending[d])]

@@ -67,7 +67,8 @@ class Fold:
     @property
     def state_columns(self) -> tuple[tuple[str, str], ...]:
         """The columns of the state with their types."""
-        return tuple((c.name, c.type) for c in (*self.keys, *self.all_sums))
+        keys = tuple((k.name, k.type) for k in self.keys)
+        return keys + tuple((s.name, s.type) for s in self.all_sums)
 
     @property
     def all_sums(self) -> tuple[Sum, ...]:

@@ -38,7 +38,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Gather:
-    """Per key: extremes and totals of the operand's rows. `group`: the column that finds a group."""
+    """Per key: extremes and totals of the operand's rows. `group`: a column that finds a group."""
 
     operand: Operator
     group: str

@@ -52,7 +52,8 @@ class Reply:
         if self.column is None or self.keys is None:
             return np.ones(rows.num_rows, dtype=bool)
         found = pc.is_in(rows.column(self.column), value_set=self.keys, skip_nulls=True)
-        return found.to_numpy(zero_copy_only=False).astype(bool)
+        mine: np.ndarray = found.to_numpy(zero_copy_only=False).astype(bool)
+        return mine
 
 
 def versions(
@@ -150,7 +151,8 @@ def _levels(identity: np.ndarray, steps: np.ndarray) -> np.ndarray:
     total = np.cumsum(steps)
     begins = _begins(identity)
     lengths = np.diff(np.r_[begins, len(steps)])
-    return total - np.repeat(total[begins] - steps[begins], lengths)
+    levels: np.ndarray = total - np.repeat(total[begins] - steps[begins], lengths)
+    return levels
 
 
 def _begins(identity: np.ndarray) -> np.ndarray:

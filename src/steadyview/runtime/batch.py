@@ -30,7 +30,6 @@ from steadyview.changes import RelationName
 from steadyview.crash_points import crash_point
 from steadyview.engine.failures import is_data_error, reason
 from steadyview.engine.frames import Frames
-from steadyview.engine.tagged_log import Admitted
 from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
 from steadyview.plans.asking import Ask, Asking
@@ -43,7 +42,6 @@ from steadyview.runtime.moment import Moment
 from steadyview.runtime.pieces import PieceSize, Steps
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.trouble import Trouble, trouble
-from steadyview.update_log import UpdateLog
 from steadyview.warehouse.apply import Applier
 from steadyview.warehouse.node_statement import NodeStatement
 from steadyview.warehouse.view_store import ViewStore
@@ -121,18 +119,17 @@ class Batch:
         frames: Frames,
         folder: Path,
         moment: Moment,
-        admitted: Mapping[str, Admitted],
-        log: UpdateLog,
+        relations: RelationInputs,
         standing: Callable[[str], tuple[ViewStore, int]],
         shadow: Shadow | None = None,
     ) -> None:
-        """`standing`: the store of a node that is not in the batch, and the cn where it stands."""
+        """`standing`: where a node lives, and the cn at which it is published."""
         self._shadow = shadow
         self._frames = frames
         self._folder = folder
         self._moment = moment
         self._standing = standing
-        self._relations = RelationInputs(frames, folder, moment, admitted, log)
+        self._relations = relations
         self._inputs: dict[RelationName, WindowInput] = {}
         self._shares: list[_Share] = []
         self._steps: Steps | None = None

@@ -124,8 +124,8 @@ class Keeping:
             self._shadow,
             self._recordings,
             self._defects,
-            lambda: self._stop.is_set(),
         )
+        maintainer.ending = self._stop.is_set
         maintainer.reconcile()
         maintainer.losses.tell_defects()
         for name, recording in self._recordings.items():

@@ -27,6 +27,7 @@ from steadyview.runtime.batch import Asked, Batch, Done, Work
 from steadyview.runtime.building import Building, clear_builds
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.forced import ForcedViews, adopt
+from steadyview.runtime.inputs import RelationInputs
 from steadyview.runtime.kept import described, goes_on, inputs_of
 from steadyview.runtime.losses import Defects, Losses
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
@@ -67,10 +68,9 @@ class Maintainer:
         shadow: Shadow | None = None,
         recordings: Mapping[str, Recording] | None = None,
         defects: Defects | None = None,
-        ending: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`ending`: whether to stop between two pieces of a backlog."""
-        self._ending = ending
+        self.ending: Callable[[], bool] = lambda: False
+        """Whether to stop between two pieces of a backlog."""
         self._shadow = shadow
         self._parts = parts
         self._views = parts.catalog.views
@@ -191,7 +191,7 @@ class Maintainer:
         return any(row.cn is None or row.cn < self._reach(row.name, last) for row in served)
 
     def _reach(self, name: str, last: int) -> int:
-        """How far a node can come for now: no further than one that it reads and that stands still."""
+        """How far a node can come: no further than one that it reads and that stands still."""
         reach = [last]
         for parent in self._plans[name].parents:
             row = self._views.find(parent)
@@ -368,9 +368,8 @@ class Maintainer:
         admitted, works = self._admitted(works, moment, after)
         whole = [p for p in plans if p.node is None and p.sources <= admitted.keys()]
         with self._scratch() as (frames, folder):
-            batch = Batch(
-                frames, folder, moment, admitted, self._parts.log, self._stands, self._shadow
-            )
+            relations = RelationInputs(frames, folder, moment, admitted, self._parts.log)
+            batch = Batch(frames, folder, moment, relations, self._stands, self._shadow)
             if works:
                 batch.prepare(works)
 
@@ -413,7 +412,7 @@ class Maintainer:
             publish([*done, *recomputed()] if last else done)
             self._record(after, upto, asked, started)
             after, asked, started = upto, Asked(), self._parts.clock.now_us()
-            over = last or self._ending()
+            over = last or self.ending()
 
     def _admitted(
         self, works: Sequence[Work], moment: Moment, after: int
@@ -507,19 +506,7 @@ class Maintainer:
         rows: Mapping[str, ViewRow],
         admitted: Mapping[str, Admitted],
     ) -> None:
-        ready = [p for d in done if (p := _published(d, rows[d.work.plan.name]))]
-        for d in done:
-            plan, row = d.work.plan, rows[d.work.plan.name]
-            if row.cn is None and not d.failed and plan.parents:
-                self._views.rests_on(row.id, described(plan, self._ids(plan)))
-        for view in ready:
-            if rows[view.view].cn is None and not rows[view.view].replacement:
-                self._views.started(view.view, view.cn)
-        self._views.publish([p for p in ready if not rows[p.view].replacement])
-        for view in ready:
-            if rows[view.view].replacement:
-                self._views.swap(rows[view.view].id, view)
-                self._renew_readers(view.view)
+        self._show(done, rows)
         self.changes.update({d.work.plan.name: d.changes for d in done})
         crash_point("published")
         for d in done:
@@ -536,6 +523,22 @@ class Maintainer:
         for source, seen in admitted.items():
             self._parts.catalog.sources.settle(source, settled_upto(seen))
         crash_point("settled")
+
+    def _show(self, done: Sequence[Done], rows: Mapping[str, ViewRow]) -> None:
+        """Make what is ready current; a first state built beside takes its view's place."""
+        ready = [p for d in done if (p := _published(d, rows[d.work.plan.name]))]
+        for d in done:
+            plan, row = d.work.plan, rows[d.work.plan.name]
+            if row.cn is None and not d.failed and plan.parents:
+                self._views.rests_on(row.id, described(plan, self._ids(plan)))
+        for view in ready:
+            if rows[view.view].cn is None and not rows[view.view].replacement:
+                self._views.started(view.view, view.cn)
+        self._views.publish([p for p in ready if not rows[p.view].replacement])
+        for view in ready:
+            if rows[view.view].replacement:
+                self._views.swap(rows[view.view].id, view)
+                self._renew_readers(view.view)
 
     def _renew_readers(self, name: str) -> None:
         """Build the nodes anew that read one which was: no change leads to its new rows."""

@@ -65,7 +65,7 @@ class SparkTypes:
         return [from_json(n) for n in known]
 
     def of_text(self, text: ViewText, used: Sequence[RelationSchema]) -> Columns:
-        """The columns of a view that is recomputed from its text; ViewRefused if Spark rejects it."""
+        """The columns of a view that is recomputed from its text; ViewRefused if Spark rejects."""
 
         def ask() -> list[list[str]]:
             from steadyview.engine.analysis import output_types
