@@ -21,6 +21,7 @@ from steadyview.runtime.batch import Batch
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.schemas import known_relations
 from steadyview.runtime.warehouse import Warehouse
+from steadyview.warehouse.view_store import Change
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import capturing, read, stored
 
@@ -123,12 +124,12 @@ def test_a_fault_of_ours_in_one_view_leaves_it_where_it_is_and_is_tried_again(
 
 
 BELOW_ZERO = {
-    "fine": ({"o0": [9], "o1": ["ghost"], "_count": [-1]}, '{"id":9,"name":"ghost"}'),
+    "fine": ({"c0": [9], "c1": ["ghost"], "_count": [-1]}, '{"id":9,"name":"ghost"}'),
     "kinds": (
-        {"_g0": [7], "_count": [-1], "_nonnull_0": [-1], "_sum_0": [-5]},
-        '{"kind":7}',
+        {"c0": [7], "c1": [1], "c2": [5], "_count": [-1]},
+        '{"kind":7,"n":1,"total":5}',
     ),
-    "total": ({"_count": [-3], "_nonnull_0": [-3], "_sum_0": [-5]}, '{"group":"all"}'),
+    "total": ({"c0": [5], "_count": [-1]}, '{"total":5}'),
 }
 
 
@@ -164,11 +165,37 @@ def test_a_row_fewer_than_zero_times_is_an_error_that_stops_its_view(
     assert all("fewer than zero times" in error_of(wh, view) for view in BELOW_ZERO)
 
 
+def test_a_group_of_fewer_than_no_rows_stops_its_view(
+    wh: Warehouse, database: SqliteFile
+) -> None:
+    store = stored(wh, "kinds")
+    names = [n for n, _ in store.shape.state]
+    gone = pa.table({n: pa.array([1 if i == 0 else -9], pa.int64()) for i, n in enumerate(names)})
+    rows = pa.table({**{n: pa.array([], pa.int64()) for n, _ in store.shape.delta}})
+    database.writer().execute("INSERT INTO t VALUES (1, 7)")
+    with capturing(wh) as admit:
+        cn = admit("s")
+    # as if a commit before had taken away what was never there
+    store.append(Change(rows, gone.append_column("_cn", pa.array([cn], pa.int64()))), cn)
+    wh._catalog.views.publish([replace_cn(wh, "kinds", cn)])
+    database.writer().execute("INSERT INTO t VALUES (3, 7)")
+    wh.run_once()
+    assert stands(wh)["kinds"] == ("stopped", cn)
+    assert "fewer than zero times" in error_of(wh, "kinds")
+
+
+def replace_cn(wh: Warehouse, view: str, cn: int) -> Published:
+    row = wh._catalog.views.get(view)
+    assert row.base_cn is not None
+    assert row.base_version is not None
+    return Published(view, cn, row.delta_version or 0, row.base_cn, row.base_version)
+
+
 def _tamper(wh: Warehouse, view: str, change: dict[str, list[Any]], cn: int) -> None:
     store, row = stored(wh, view), wh._catalog.views.get(view)
     assert row.base_cn is not None
     assert row.base_version is not None
-    added = store.append_rows(pa.table({**change, "_cn": [cn]}), cn, lambda _: None)
+    added = store.append(Change(pa.table({**change, "_cn": [cn]})), cn)
     published = Published(view, cn, added.version, row.base_cn, row.base_version)
     wh._catalog.views.publish([published])
 

@@ -11,7 +11,7 @@ from steadyview.runtime.recording import Recording
 
 
 def installs(*numbers: int) -> list[pa.Table]:
-    return [pa.table({"o0": [n]}) for n in numbers]
+    return [pa.table({"c0": [n]}) for n in numbers]
 
 
 def test_only_installs_that_became_durable_are_kept_when_an_object_is_forgotten():
