@@ -267,6 +267,12 @@ class Keeping:
         while not self._wishes.empty():
             self._wishes.get().give_up()
 
+    def errors(self) -> dict[str, SteadyviewError]:
+        """What is wrong with which source, or with a table of it."""
+        planned = "_maintainer" in self.__dict__
+        defects = self._maintainer.losses.defects() if planned else self._defects
+        return {**{r.source: e for r, e in defects.items()}, **self.captures.errors()}
+
     def lag(self, source: str) -> float | None:
         """Seconds the capture of a source is behind; None while the source is away."""
         return self.captures.lag(source)

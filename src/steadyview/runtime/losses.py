@@ -9,7 +9,7 @@ frozen, whoever found it:
     a first state is published  =>  nothing that it reads was lost since `mark`
 
 A defect is less: a table that cannot be captured or read as it is now. Its views wait until it is
-put right; the other tables of its source go on.
+put right (if nothing of it was lost meanwhile); the other tables of its source go on.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ class Losses:
         """
         found = False
         for name in sources:
+            if self._retry(name):
+                self._set_up(name)
             catalog = self._parts.catalog
             relations, state = catalog.sources.schemas(name), catalog.sources.state(name)
             with about(name):
@@ -122,8 +124,8 @@ class Losses:
             news = {r: e for r, e in seen.evidence.items() if known.get(r) != e}
             if news or losses:
                 self.lose(losses, news)
-            found = found or bool(losses)
-            if losses or self._retry(name):
+            if losses:
+                found = True
                 self._set_up(name)
         return found
 

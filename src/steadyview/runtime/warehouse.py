@@ -187,7 +187,7 @@ class Warehouse:
         catalog, now = self._catalog, self._clock.now_us()
         last = catalog.commits.last_cn()
         keeping = self._keeping
-        errors = keeping.captures.errors() if keeping else {}
+        errors = keeping.errors() if keeping else {}
         rates = keeping.rates() if keeping else {}
         building = build_progress(catalog)
         held = holder(self.project.warehouse)
