@@ -207,7 +207,7 @@ def test_source_list_shows_sources_without_their_settings(shop):
 def test_a_refused_view_is_told_with_code_and_place_and_stops_no_other(tmp_path):
     runner.invoke(app, ["init", str(tmp_path / "shop")])
     file = tmp_path / "shop" / "views" / "latest.sql"
-    file.write_text("SELECT MAX(o.id) AS newest\nFROM sales.orders o")
+    file.write_text("SELECT MEDIAN(o.id) AS newest\nFROM sales.orders o")
     result = invoke(tmp_path / "shop", "check", "--json")
     assert result.exit_code == 1
     refused = {c["name"]: c for c in json.loads(result.stdout)}["latest"]

@@ -16,6 +16,7 @@ from steadyview.crash_points import crash_point
 from steadyview.delta import compaction
 from steadyview.errors import OutsideRetention, StorageDamaged
 from steadyview.runtime.building import clear_builds
+from steadyview.runtime.kept import inputs_of
 from steadyview.runtime.parts import Parts
 from steadyview.warehouse.view_store import Shape, ViewStore
 
@@ -98,7 +99,7 @@ class Housekeeping:
             store.steps.vacuum(READERS)
             store.state.vacuum(READERS)
         compaction.compact(store.delta, "_cn", row.cn, compaction.MANY_FILES)
-        compaction.prune(store.delta, "_cn", min(cutoff, row.base_cn) + 1)
+        compaction.prune(store.delta, "_cn", min([cutoff, row.base_cn, *self._read_from(row)]) + 1)
         # readers of the version before are served until its files are vacuumed
         version = store.delta.version()
         views.publish([Published(row.name, row.cn, version, row.base_cn, row.base_version)])
@@ -118,6 +119,12 @@ class Housekeeping:
         audits = [a for name in on for a in parts.catalog.audits.last(name).values()]
         since = parts.clock.now_us() - int(AUDITED.total_seconds() * 1_000_000)
         return [audit.cn for audit in audits if audit.hashes and audit.at >= since]
+
+    def _read_from(self, row: ViewRow) -> list[int]:
+        """Where the nodes stand that read this one, and the first states that are built of it."""
+        catalog = self._parts.catalog
+        readers = [r for r in catalog.views.all() if row.name in inputs_of(r)]
+        return [r.cn for r in readers if r.cn is not None] + [b.cn for b in catalog.builds.all()]
 
     def _tidy_log(self, source: str, cutoff: int) -> None:
         catalog, log = self._parts.catalog, self._parts.log

@@ -34,7 +34,7 @@ from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_mome
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE
 from steadyview.runtime.planning import Planned, Refused
-from steadyview.runtime.recompute import Recomputing
+from steadyview.runtime.recompute import Recomputing, all_sources
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.trouble import Faults, trouble
 from steadyview.warehouse.apply import Applier, due, state_due
@@ -211,7 +211,23 @@ class Maintainer:
                 except ColumnLost as lost:
                     # the others go on without those that use the column, under a new moment
                     self.losses.stop_users(plans, lost, self._rows(building=building))
+                finally:
+                    self._stop_readers()
         return None
+
+    def _stop_readers(self) -> None:
+        """Stop the views that have come as far as a stopped one that they read."""
+        for row in self._running():
+            for name in self._plans[row.name].parents:
+                parent = self._views.find(name)
+                if parent is None or parent.state != "stopped" or row.cn is None:
+                    continue
+                if parent.cn is None or row.cn < parent.cn:
+                    continue
+                fact = f'it reads view "{name}", which is stopped: {parent.error}'
+                text = parent.error if self._plans[name].hidden else fact
+                self._views.stop(row.name, text or fact, row.cn + 1)
+                break
 
     def examine(self, sources: Iterable[str]) -> bool:
         """See `Losses.examine`."""
@@ -282,8 +298,8 @@ class Maintainer:
         self._forced.close()
 
     def readers(self, source: str) -> list[str]:
-        """The views that read the source."""
-        return [name for name, plan in self._plans.items() if source in plan.sources]
+        """The views and nodes that read the source, themselves or over others."""
+        return [n for n, p in self._plans.items() if source in all_sources(p, self._plans)]
 
     def end_building(self) -> None:
         """Read no more for first states: what was read stays for the next life."""

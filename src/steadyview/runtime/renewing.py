@@ -9,7 +9,7 @@ from __future__ import annotations
 from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import ConfigError
 from steadyview.nearest import nearest_or_all
-from steadyview.runtime.kept import plan_of
+from steadyview.runtime.kept import inputs_of, plan_of
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.schemas import Recorded, record_relations
 from steadyview.sources.contract import Source
@@ -63,8 +63,14 @@ def renew_readers(catalog: Catalog, source: str) -> None:
 
 
 def readers(catalog: Catalog, source: str) -> list[ViewRow]:
-    """The views and hidden nodes that read the source themselves."""
-    return [row for row in catalog.views.all() if _reads(row, source)]
+    """The views and hidden nodes that read the source, themselves or over others."""
+    rows = catalog.views.all()
+    found = {row.name for row in rows if _reads(row, source)}
+    while True:
+        more = {r.name for r in rows if not found.isdisjoint(inputs_of(r))} - found
+        if not more:
+            return [row for row in rows if row.name in found]
+        found |= more
 
 
 def _reads(row: ViewRow, source: str) -> bool:
