@@ -43,7 +43,9 @@ class _Run:
         closing.callback(self._server.stop)
         tpch.drop_copies(self._server, COPIES)
         closing.callback(tpch.drop_copies, self._server, COPIES)
-        self._spark = open_session("bench", {"spark.master": "local[*]"}, self._folder)
+        self._spark = open_session(
+            "bench", {"spark.master": "local[*]"}, self._folder, lasting=True
+        )
         closing.callback(self._spark.stop)
         self._lap("start of PostgreSQL and Spark")
 

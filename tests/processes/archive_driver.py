@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Arguments: a folder for the warehouse, and Spark settings as JSON."""
+    """Arguments: a folder for the warehouse, Spark settings as JSON, and whether it is to last."""
     from steadyview.engine import class_archive
     from steadyview.engine.session import open_session
 
     # a small job is enough here
     class_archive.LEAST = 1_000
     folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
-    spark = open_session("test", settings, folder)
+    spark = open_session("test", settings, folder, lasting=sys.argv[3] == "lasting")
     total = spark.sql("SELECT SUM(id) AS n FROM RANGE(10)").toArrow()["n"].to_pylist()
     jvm = spark._jvm
     beans = jvm.java.lang.management.ManagementFactory

@@ -42,7 +42,7 @@ class Place:
     def loaded(self) -> list[str]:
         return (self.root / "loaded.txt").read_text().splitlines()
 
-    def start(self) -> Start:
+    def start(self, kind: str = "brief") -> Start:
         """Start Spark; Java writes which classes it takes from where."""
         words = f'-Xlog:class+load:file="{self.root}/loaded.txt"'
         settings = {
@@ -52,7 +52,7 @@ class Place:
         }
         command = [sys.executable, "-m", "tests.processes.archive_driver", str(self.root / "wh")]
         ended = subprocess.run(
-            [*command, json.dumps(settings)],
+            [*command, json.dumps(settings), kind],
             env={**os.environ, "XDG_CACHE_HOME": str(self.root / "cache")},
             cwd=HOME,
             capture_output=True,
@@ -100,6 +100,14 @@ def test_a_later_start_takes_its_classes_from_it_and_keeps_the_users_words_for_j
     sizes = [word for word in later.java if "ReservedCodeCacheSize" in word]
     assert sizes[-1] == "-XX:ReservedCodeCacheSize=200m"
     assert any("log4j2.configurationFile" in word for word in later.java)
+    assert "-XX:TieredStopAtLevel=1" in later.java
+
+
+def test_a_long_run_has_other_words_for_java_and_the_same_archive(place):
+    later = place.start("lasting")
+    assert place.shared() > 5_000
+    assert "-XX:TieredStopAtLevel=1" not in later.java
+    assert "-XX:Tier4InvocationThreshold=50000" in later.java
 
 
 def _flipped(content: bytes) -> bytes:

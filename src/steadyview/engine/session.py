@@ -73,9 +73,14 @@ _LOCAL = {"spark.storage.blockManagerHeartbeatTimeoutMs": str(24 * 3600 * 1000)}
 
 _JAVA = "spark.driver.defaultJavaOptions"
 """Spark puts these before spark.driver.extraJavaOptions, and of two words Java takes the last."""
-# Most code runs a few times: the second compiler costs more than it brings. Without it Java would
-# take 48 MB for compiled code, which are full after some batches.
-_FAST_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+# In a command most code runs a few times: the second compiler costs more than it brings. Without it
+# Java would take 48 MB for compiled code, which are full after some batches.
+_BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+# In a long run large batches need it, small ones do not: it comes in ten times later than usual.
+_LASTING = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
 # the Java that only finds out how to start the other one
 _LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -87,10 +92,12 @@ def open_session(
     user: SparkSession | None = None,
     *,
     archive: bool = True,
+    lasting: bool = False,
 ) -> SparkSession:
     """A session of our own: new, or beside the user's in the same application.
 
     `archive`: use an archive of Spark's classes, and write it if there is none.
+    `lasting`: it is for a long run, not for a command.
     """
     for key in _MEANING:
         if settings.get(key, _WORK[key]) != _WORK[key]:
@@ -102,7 +109,8 @@ def open_session(
     if user is not None:
         session = user.newSession()
     else:
-        session = _start(name, settings, warehouse, archive=archive)
+        java = _LASTING if lasting else _BRIEF
+        session = _start(name, settings, warehouse, java, archive=archive)
     cores = session.sparkContext.defaultParallelism
     for key, value in {**_WORK, "spark.sql.shuffle.partitions": str(cores)}.items():
         session.conf.set(key, value)
@@ -129,7 +137,7 @@ def ended(session: SparkSession) -> bool:
 
 
 def _start(
-    name: str, settings: Mapping[str, str], warehouse: Path, *, archive: bool
+    name: str, settings: Mapping[str, str], warehouse: Path, java: str, *, archive: bool
 ) -> SparkSession:
     local = settings.get("spark.master", _START["spark.master"]).startswith("local")
     configured = {
@@ -143,7 +151,7 @@ def _start(
     }
     classes = class_archive(configured, Path(_find_spark_home())) if archive else None
     kept = classes.options if classes else ""
-    words = (_FAST_START, kept, _quiet(warehouse), settings.get(_JAVA, ""))
+    words = (java, kept, _quiet(warehouse), settings.get(_JAVA, ""))
     configured[_JAVA] = " ".join(word for word in words if word)
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -80,6 +80,7 @@ class Warehouse:
         """Called by a run with what to know of a view's file: SQL, but probably not meant so."""
         self._told: set[str] = set()
         self._user_spark = spark
+        self._lasting = False
         self._clock = SystemClock()
         self._closing = ExitStack()
         self._keeping: Keeping | None = None
@@ -126,6 +127,7 @@ class Warehouse:
             project.warehouse,
             self._user_spark,
             archive=project.class_archive,
+            lasting=self._lasting,
         )
 
     def _plans(self, relations: Relations) -> list[Planned | Refused]:
@@ -264,6 +266,7 @@ class Warehouse:
         """
         from steadyview.runtime.keeping import Keeping
 
+        self._lasting = True
         report = (lambda: progress(self.status())) if progress else None
         make = partial(
             Keeping,
