@@ -13,7 +13,7 @@ import pytest
 from tests.plans.batches import wrong
 from tests.plans.nodes import FOLDS
 
-HISTORIES = int(os.environ.get("STEADYVIEW_HISTORIES", "800"))
+HISTORIES = int(os.environ.get("STEADYVIEW_HISTORIES", "120"))
 
 
 @pytest.mark.parametrize("fold", FOLDS)

@@ -14,7 +14,7 @@ import pytest
 from tests.plans.read_texts import Case, case, refused, shrunk, wrong, wrong_text
 from tests.plans.texts import Text
 
-TEXTS = int(os.environ.get("STEADYVIEW_TEXTS", "250"))
+TEXTS = int(os.environ.get("STEADYVIEW_TEXTS", "120"))
 
 
 def judge(tried: Case) -> None:
