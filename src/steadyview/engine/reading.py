@@ -23,6 +23,8 @@ _NUMBER = re.compile(
 )
 """Numbers of expressions, and addresses of binary literals, which the plan's text shows in full."""
 _MARK = re.compile(r"#\d+L?")
+_CROSS = (("plans.Cross$", "plans.Inner$"), ("Join Cross", "Join Inner"))
+"""A comma, CROSS JOIN and JOIN mean the same: the pairs that meet the condition, if any."""
 _FIELDS = "spark.sql.debug.maxToStringFields"
 """Of longer lists, a plan's text shows the beginning only."""
 
@@ -62,4 +64,7 @@ def _plan(spark: SparkSession, sql: str) -> str:
         spark.conf.set(_FIELDS, "1000000")
     session: Any = spark._jsparkSession
     parsed = session.sessionState().sqlParser().parsePlan(sql)
-    return _NUMBER.sub("0", str(parsed.toJSON())) + _MARK.sub("#", str(parsed.toString()))
+    found = _NUMBER.sub("0", str(parsed.toJSON())) + _MARK.sub("#", str(parsed.toString()))
+    for cross, inner in _CROSS:
+        found = found.replace(cross, inner)
+    return found
