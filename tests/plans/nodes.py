@@ -47,7 +47,7 @@ def graph(
         fold = dice.choice(folds)
         if fold in ("none", "aggregate", "global", "distinct"):
             tree = growing.tree(dice.randint(0, depth))
-            node, sql = _over(dice, fold, tree)
+            node, sql = over(dice, fold, tree)
         else:
             sides = growing.tree(dice.randint(0, depth)), growing.tree(dice.randint(0, depth))
             node, sql = _set_operation(dice, fold, *sides)
@@ -59,7 +59,7 @@ def _two(dice: random.Random, operator: Operator) -> list[str]:
     return [dice.choice(operator.columns), dice.choice(operator.columns)]
 
 
-def _over(dice: random.Random, fold: str, tree: Tree) -> tuple[Node, str]:
+def over(dice: random.Random, fold: str, tree: Tree) -> tuple[Node, str]:
     a, b = _two(dice, tree.operator)
     if fold == "none":
         block = Project(tree.operator, (("c0", a), ("c1", b)))

@@ -78,3 +78,6 @@ class Engine:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
+
+    def columns(self, sql: str) -> list[str]:
+        return [c[0] for c in self._connection.execute(sql).description]

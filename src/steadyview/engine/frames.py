@@ -11,11 +11,12 @@ from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.changes import RelationSchema
 from steadyview.engine.failures import spark_told
-from steadyview.engine.local_rows import struct
+from steadyview.engine.local_rows import LOCAL_ROWS, struct
 
 _numbers = count(1)
 
@@ -51,6 +52,17 @@ class Frames:
             return self.query(label, _nothing(", ".join(f"{n} {t}" for n, t in columns)))
         found = self.spark.createDataFrame(listed, schema=struct(columns))
         return self.frame(label, found)
+
+    def few(
+        self, label: str, table: pa.Table, columns: Sequence[tuple[str, str]], folder: Path
+    ) -> str:
+        """The same, by way of a file in the folder where the rows are not so few; its name."""
+        if table.num_rows <= LOCAL_ROWS:
+            return self.rows(label, table, columns)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{label}-{next(_numbers):06d}.parquet"
+        pq.write_table(table, path, compression="none", store_decimal_as_integer=True)
+        return self.parquet(label, [str(path)], ", ".join(f"{n} {t}" for n, t in columns))
 
     def query(self, label: str, sql: str) -> str:
         """A temporary view of a query; its name."""

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 
 from steadyview.changes import arrow_type
 from steadyview.engine.frames import Frames
-from steadyview.engine.local_rows import LOCAL_ROWS
 from steadyview.engine.versions_sql import AnswerView, versions_sql
 from steadyview.plans.moves import CN, VERSION
 from steadyview.plans.versions import COUNT, Logged, Reply, versions
@@ -187,11 +186,7 @@ class WindowInput:
             log = _in_memory(self.log)
             found = self._made(columns, log, log.column(CN).to_numpy() <= after, after, upto)
         listed = [*self._listed(columns), *((v, "BIGINT") for v in VERSION)]
-        if found.num_rows <= LOCAL_ROWS:
-            return self.frames.rows("versions", found, listed)
-        path = self._path("versions")
-        pq.write_table(found, path, compression="none", store_decimal_as_integer=True)
-        return self.frames.parquet("versions", [str(path)], _ddl(listed))
+        return self.frames.few("versions", found, listed, self.folder)
 
     def _by_spark(self, columns: Sequence[int], after: int, upto: int, *, compensated: bool) -> str:
         every = self._listed(sorted(self.types))
@@ -221,11 +216,7 @@ class WindowInput:
     def _view(self, rows: Rows, columns: Sequence[tuple[str, str]]) -> str:
         if rows.table is None:
             return self.frames.parquet("rows", list(rows.paths), _ddl(columns))
-        if rows.count <= LOCAL_ROWS:
-            return self.frames.rows("rows", rows.table, columns)
-        path = self._path("rows")
-        pq.write_table(rows.table, path, compression="none", store_decimal_as_integer=True)
-        return self.frames.parquet("rows", [str(path)], _ddl(columns))
+        return self.frames.few("rows", rows.table, columns, self.folder)
 
     def _listed(self, columns: Sequence[int]) -> list[tuple[str, str]]:
         return [(f"c{i}", self.types[i]) for i in columns]

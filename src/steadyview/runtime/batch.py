@@ -1,6 +1,6 @@
 """One batch: the change of every node over (a, b], piece by piece, under one moment.
 
-    per piece and layer of the graph:   ask  ->  versions  ->  one statement a node  ->  its tables
+    per piece and layer of the graph:   ask  ->  versions  ->  one statement a join  ->  tables
 
 A layer are the nodes that read only relations and nodes of earlier layers. Their asks move in lock
 step, so that a round's questions to one source are one question. A piece (a, u] is a narrower
@@ -34,7 +34,8 @@ from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
 from steadyview.plans.asking import Ask, Asking
 from steadyview.plans.links import links
-from steadyview.plans.plan import FromNode, FromRelation, PlanNode
+from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode
+from steadyview.plans.shared_join import SharedJoin, shared_joins
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.inputs import RelationInputs, node_input, rows_per_cn
 from steadyview.runtime.known_columns import KnownColumns
@@ -43,12 +44,15 @@ from steadyview.runtime.pieces import PieceSize, Steps
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.trouble import Trouble, trouble
 from steadyview.warehouse.apply import Applier
-from steadyview.warehouse.node_statement import NodeStatement
+from steadyview.warehouse.node_statement import Computed, NodeStatement
+from steadyview.warehouse.shared_statement import SharedStatement
 from steadyview.warehouse.view_store import ViewStore
 
 _T = TypeVar("_T")
 _WORKERS = 2
 """Statements at a time."""
+_MEMBERS = 20
+"""So many nodes at most in one statement: Spark does not compile what gets too long."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,11 @@ class _Share:
         return self.work.plan.node
 
     @property
+    def window(self) -> tuple[int, int]:
+        after = self.upto if self.work.after is None else self.work.after
+        return after, self.upto
+
+    @property
     def name(self) -> str:
         return self.work.plan.name
 
@@ -131,6 +140,8 @@ class Batch:
         self._standing = standing
         self._relations = relations
         self._inputs: dict[RelationName, WindowInput] = {}
+        self._nodes: dict[tuple[str, int, int], WindowInput] = {}
+        """What other nodes read of a node, by its name and window."""
         self._shares: list[_Share] = []
         self._steps: Steps | None = None
         self._sent = 0
@@ -206,6 +217,7 @@ class Batch:
         Pieces ascend; a node that failed in one is in no later one.
         """
         reached: dict[str, Done] = {}
+        self._nodes.clear()
         behind = [s for s in self._shares if not s.over and (s.work.after or 0) < upto]
         for layer in self._layers(behind):
             for share in layer:
@@ -213,9 +225,10 @@ class Batch:
             self._ask_all(layer)
             crash_point("answers-stored")
             with ThreadPoolExecutor(_WORKERS) as pool:
-                done = list(pool.map(self._finished, layer))
-            for share, found in zip(layer, done, strict=True):
-                reached[share.name] = found
+                for done in pool.map(self._finished, self._together(layer)):
+                    reached.update({d.work.plan.name: d for d in done})
+            for share in layer:
+                found = reached[share.name]
                 share.over = found.failed
                 share.work = replace(share.work, after=found.upto)
         return list(reached.values())
@@ -257,24 +270,27 @@ class Batch:
     # --- asking ------------------------------------------------------------------------------
 
     def _bind(self, share: _Share) -> None:
-        """Find the inputs of the node's scans for its window."""
-        assert share.work.after is not None or share.upto == self.upto
-        after = share.upto if share.work.after is None else share.work.after
-        nodes: dict[str, WindowInput] = {}
+        """Find the inputs of the node's scans for its window; who reads the same shares it."""
         for scan in share.node.scans:
             origin = share.node.inputs[scan.number]
             if isinstance(origin, FromRelation):
                 share.inputs[scan.number] = self._inputs[origin.relation]
-            elif origin.node not in nodes:
-                nodes[origin.node] = self._of_node(share.node, origin, (after, share.upto))
-            if isinstance(origin, FromNode):
-                share.inputs[scan.number] = nodes[origin.node]
+                continue
+            key = (origin.node, *share.window)
+            if key not in self._nodes:
+                self._nodes[key] = self._of_node(origin.node, share.window)
+            share.inputs[scan.number] = self._nodes[key]
 
-    def _of_node(self, node: PlanNode, origin: FromNode, window: tuple[int, int]) -> WindowInput:
-        scans = [s for s in node.scans if node.inputs[s.number] == origin]
-        columns = sorted({i for s in scans for i in s.used} or {0})
-        store, _ = self._standing(origin.node)
-        return node_input(self._frames, self._folder, store, columns, window)
+    def _of_node(self, name: str, window: tuple[int, int]) -> WindowInput:
+        columns = {
+            column
+            for share in self._shares
+            for scan in share.node.scans
+            if _reads(share.node.inputs[scan.number], name)
+            for column in scan.used
+        }
+        store, _ = self._standing(name)
+        return node_input(self._frames, self._folder, store, sorted(columns or {0}), window)
 
     def _whole(self, share: _Share, reached: Mapping[str, Done]) -> None:
         """For a first state, every input is read whole."""
@@ -350,7 +366,45 @@ class Batch:
         base = Applier(self._frames.spark, work.store).replace(sql, share.upto)
         return Done(work, share.upto, work.store.delta.version(), base)
 
-    def _finished(self, share: _Share) -> Done:
+    def _together(self, layer: Sequence[_Share]) -> list[list[_Share]]:
+        """The nodes, those of one join and window in one group."""
+        left, groups = list(layer), []
+        ready = [s for s in layer if s.trouble is None and self._moves(s)]
+        for window in {s.window for s in ready}:
+            alike = [s for s in ready if s.window == window]
+            for places in shared_joins([s.node for s in alike]):
+                members = [alike[place] for place in places]
+                for first in range(0, len(members), _MEMBERS):
+                    groups.append(members[first : first + _MEMBERS])
+                left = [s for s in left if s not in members]
+        return groups + [[share] for share in left]
+
+    def _moves(self, share: _Share) -> bool:
+        """Whether there is anything to compute."""
+        after, upto = share.window
+        return after < upto and self._touched(share, upto)
+
+    def _finished(self, shares: Sequence[_Share]) -> list[Done]:
+        found = self._shared(shares) if len(shares) > 1 else None
+        if found is None:
+            return [self._alone(share) for share in shares]
+        return [
+            self._for(share, partial(self._stored, share, share.upto, change))
+            or self._failed(share)
+            for share, change in zip(shares, found, strict=True)
+        ]
+
+    def _shared(self, shares: Sequence[_Share]) -> list[Computed] | None:
+        """The changes of nodes over one join; None where each has to be computed by itself."""
+        shared = SharedJoin(tuple(share.node for share in shares))
+        own = [self._statement(share) for share in shares]
+        statement = SharedStatement(self._frames, self._folder, shared, shares[0].inputs, own)
+        try:
+            return statement.changes(*shares[0].window)
+        except Exception:  # noqa: BLE001 - whose trouble it is shows where each is alone
+            return None
+
+    def _alone(self, share: _Share) -> Done:
         return self._for(share, lambda: self._finish(share)) or self._failed(share)
 
     def _failed(self, share: _Share) -> Done:
@@ -365,7 +419,7 @@ class Batch:
     def _finish(self, share: _Share) -> Done:
         work = share.work
         assert work.after is not None
-        if work.after >= share.upto or not self._touched(share, share.upto):
+        if not self._moves(share):
             reached = max(work.after, share.upto)
             return Done(work, reached, work.store.delta.version())
         try:
@@ -380,10 +434,13 @@ class Batch:
         return any(i.touched(share.work.after, upto) for i in share.inputs.values())
 
     def _appended(self, share: _Share, upto: int) -> Done:
+        assert share.work.after is not None
+        change = self._statement(share).change(share.work.after, upto)
+        return self._stored(share, upto, change)
+
+    def _stored(self, share: _Share, upto: int, change: Computed) -> Done:
         work = share.work
         assert work.after is not None
-        statement = self._statement(share)
-        change = statement.change(work.after, upto)
         if change.below is not None:
             raise ViewStopped(
                 f'view "{share.name}" would hold a row fewer than zero times',
@@ -393,7 +450,7 @@ class Batch:
             )
         added = work.store.append(change.change, upto)
         if self._shadow is not None:
-            plain = partial(statement.uncompensated, work.after, upto)
+            plain = partial(self._statement(share).uncompensated, work.after, upto)
             self._shadow.record(share.name, work.after, upto, plain)
         return Done(work, upto, added.version, changes=added.rows)
 
@@ -438,6 +495,10 @@ def first_failing(fails: Callable[[int], bool], low: int, high: int) -> int | No
         middle = (low + high) // 2
         low, high = (low, middle) if fails(middle) else (middle + 1, high)
     return low
+
+
+def _reads(origin: Origin, name: str) -> bool:
+    return isinstance(origin, FromNode) and origin.node == name
 
 
 def _waits(name: str, parent: str) -> ViewStopped:

@@ -47,7 +47,7 @@ def views_read(view: ViewText, names: Collection[str]) -> list[str]:
     ['b']
     """
     known = {name.lower(): name for name in names}
-    tree = read_query(view.source())
+    tree = read_query(view.source(), pipes=True)
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     tables = [t for t in tree.find_all(exp.Table) if not t.args.get("db")]
     tables.sort(key=lambda t: int(t.this.meta.get("start", 0)))

@@ -13,14 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from steadyview.changes import arrow_type
 from steadyview.delta.files import FileEntry, check_whole
 from steadyview.delta.parquet import CHECKED, reading
 from steadyview.engine.bags import copies
 from steadyview.engine.frames import Frames
-from steadyview.engine.local_rows import LOCAL_ROWS
 from steadyview.engine.window_input import ARROW_LIMIT, WindowInput
 from steadyview.plans.dialect import Spark
 from steadyview.plans.fold import BELOW, SAME, Fold
@@ -82,9 +80,12 @@ class NodeStatement:
     def change(self, after: int, upto: int) -> Computed:
         """What the node's tables take for (after, upto]."""
         sql = self._sql(after, upto)
-        if not self._small:
+        if not self.small:
             return self._by_spark(sql, upto)
-        found = self._frames.spark.sql(sql).toArrow()
+        return self.computed(self._frames.spark.sql(sql).toArrow())
+
+    def computed(self, found: pa.Table) -> Computed:
+        """What a result of the node's statement means for its tables."""
         fold = self._node.fold
         if fold is None:
             return Computed(Change(found.select([n for n, _ in self._store.shape.delta])))
@@ -110,7 +111,8 @@ class NodeStatement:
         }
 
     @cached_property
-    def _small(self) -> bool:
+    def small(self) -> bool:
+        """Whether the inputs' rows pass the driver."""
         return all(i.log.count + i.answered_rows() <= ARROW_LIMIT for i in self._inputs.values())
 
     def _by_spark(self, sql: str, upto: int) -> Computed:
@@ -148,23 +150,25 @@ class NodeStatement:
 
     def _state(self, fold: Fold, after: int, upto: int) -> str:
         """A view of the state's rows at `after` of all keys that the window can touch."""
+        columns = self._store.shape.state
+        found = self.state_rows(fold, after, upto)
+        if found is not None:
+            return self._frames.few("state", found, columns, self._folder)
+        files, at = self._store.state_files(after), self._store.state_cn()
+        rows = self._frames.parquet(
+            "state", [f.path for f in files], ddl([*columns, (CN, "BIGINT")])
+        )
+        listed = ", ".join(n for n, _ in columns)
+        wanted = f"{CN} IS NULL OR ({CN} > {at} AND {CN} <= {after})"
+        return self._frames.query("state", f"SELECT {listed} FROM {rows} WHERE {wanted}")
+
+    def state_rows(self, fold: Fold, after: int, upto: int) -> pa.Table | None:
+        """The same rows at hand; None if that is too much to search."""
         files = self._store.state_files(after)
         check_whole(files)
-        columns = self._store.shape.state
-        at = self._store.state_cn()
-        if sum(f.rows for f in files) > _SCANNED or not self._small:
-            rows = self._frames.parquet(
-                "state", [f.path for f in files], ddl([*columns, (CN, "BIGINT")])
-            )
-            listed = ", ".join(n for n, _ in columns)
-            wanted = f"{CN} IS NULL OR ({CN} > {at} AND {CN} <= {after})"
-            return self._frames.query("state", f"SELECT {listed} FROM {rows} WHERE {wanted}")
-        found = self._found(files, self._touching(fold, after, upto), at, after)
-        if found.num_rows <= LOCAL_ROWS:
-            return self._frames.rows("state", found, columns)
-        path = self._folder / f"state-{id(found):x}.parquet"
-        pq.write_table(found, path, compression="none", store_decimal_as_integer=True)
-        return self._frames.parquet("state", [str(path)], ddl(columns))
+        if sum(f.rows for f in files) > _SCANNED or not self.small:
+            return None
+        return self._found(files, self._touching(fold, after, upto), self._store.state_cn(), after)
 
     def _found(
         self, files: list[FileEntry], keys: pc.Expression | None, at: int, after: int
