@@ -1,0 +1,203 @@
+"""A hundred small views over ten joins, a thousand changes a batch: seconds a view and batch, warm.
+
+    python -m benchmarks.many_views [--views 100] [--batches 8]
+
+Two SQLite files. Each join has views with other keys, sums and HAVING. Batches alternate between
+one statement for all nodes of a join, as the product does it, and one for each node. From freezing
+the sources to publication; the changes are captured by then. Ends with `verify` of all views.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import steadyview
+from steadyview.runtime import batch
+from steadyview.runtime.keeping import Keeping
+from steadyview.runtime.maintainer import Maintainer
+from steadyview.runtime.warehouse import Warehouse
+
+CHANGES = 1_000
+CUSTOMERS, ORDERS, LINES = 2_000, 20_000, 40_000
+SALES = """
+CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER, day INTEGER, status TEXT);
+CREATE TABLE lines (id INTEGER PRIMARY KEY, order_id INTEGER, product INTEGER, cents INTEGER);
+CREATE INDEX orders_of ON orders (customer);
+CREATE INDEX lines_of ON lines (order_id);
+"""
+CRM = "CREATE TABLE customers (id INTEGER PRIMARY KEY, region INTEGER, size INTEGER);"
+PROJECT = """[project]
+name = "many"
+warehouse = "warehouse"
+[sources.sales]
+type = "sqlite"
+path = "sales.db"
+tables = ["orders", "lines"]
+[sources.crm]
+type = "sqlite"
+path = "crm.db"
+tables = ["customers"]
+"""
+JOINS = {
+    "lines_of": "sales.lines l JOIN sales.orders o ON o.id = l.order_id",
+    "lines_for": (
+        "sales.lines l JOIN sales.orders o ON o.id = l.order_id "
+        "JOIN crm.customers c ON c.id = o.customer"
+    ),
+    "orders_for": "sales.orders o JOIN crm.customers c ON c.id = o.customer",
+    "open_lines": "sales.lines l JOIN sales.orders o ON o.id = l.order_id AND o.status = 'open'",
+    "large": "sales.orders o JOIN crm.customers c ON c.id = o.customer AND c.size > 5",
+    "kept_lines": "sales.lines l LEFT JOIN sales.orders o ON o.id = l.order_id",
+    "kept_orders": "sales.orders o LEFT JOIN crm.customers c ON c.id = o.customer",
+    "orders": "sales.orders o",
+    "lines": "sales.lines l",
+    "dear_lines": "sales.lines l JOIN sales.orders o ON o.id = l.order_id AND l.cents > 500",
+}
+KEYS = {"l": ("l.product", "l.product % 7"), "o": ("o.day", "o.status"), "c": ("c.region", "c.size")}
+SUMS = {"l": ("SUM(l.cents)", "AVG(l.cents)"), "o": ("SUM(o.day)", "COUNT(o.day)"), "c": ()}
+
+
+def views(many: int) -> dict[str, str]:
+    """Their texts: the joins in turn, each time with the next key and sums."""
+    found: dict[str, str] = {}
+    rest = {join: _aggregates(text) for join, text in JOINS.items()}
+    while len(found) < many:
+        for join, texts in rest.items():
+            if len(found) < many:
+                found[f"{join}_{len(found)}"] = next(texts)
+    return found
+
+
+def _aggregates(join: str) -> Iterator[str]:
+    tables = [t for t in KEYS if f" {t}" in join and f" {t} " in f"{join} "]
+    keys = [key for t in tables for key in KEYS[t]]
+    sums = [f"{s} AS s{i}" for i, s in enumerate(s for t in tables for s in SUMS[t])]
+    for number in range(1_000):
+        key = keys[number % len(keys)]
+        more = sums[: number // len(keys) % (len(sums) + 1)]
+        having = f" HAVING COUNT(*) > {number}" if number >= len(keys) * (len(sums) + 1) else ""
+        listed = ", ".join([f"{key} AS k", "COUNT(*) AS n", *more])
+        yield f"SELECT {listed} FROM {join} GROUP BY {key}{having}"
+
+
+class Shop:
+    """The two files, and changes to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._sales, self._crm = folder / "sales.db", folder / "crm.db"
+        self._dice = random.Random(1)
+        orders = ((i, self._customer(), i % 90, "open") for i in range(ORDERS))
+        lines = ((i, i % ORDERS, i % 50, i % 900) for i in range(LINES))
+        customers = ((i, i % 9, i % 12) for i in range(CUSTOMERS))
+        with closing(sqlite3.connect(self._sales)) as sales, closing(sqlite3.connect(self._crm)) as crm:
+            sales.executescript(SALES)
+            sales.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", orders)
+            sales.executemany("INSERT INTO lines VALUES (?, ?, ?, ?)", lines)
+            crm.executescript(CRM)
+            crm.executemany("INSERT INTO customers VALUES (?, ?, ?)", customers)
+            sales.commit()
+            crm.commit()
+        self._next = LINES
+
+    def _customer(self) -> int:
+        return self._dice.randrange(CUSTOMERS)
+
+    def change(self) -> None:
+        """A thousand changes, ten to a transaction."""
+        with closing(sqlite3.connect(self._sales)) as sales, closing(sqlite3.connect(self._crm)) as crm:
+            for _ in range(CHANGES // 10):
+                order, status = self._dice.randrange(ORDERS), self._dice.choice(["open", "paid"])
+                sales.execute("UPDATE orders SET status = ? WHERE id = ?", (status, order))
+                for _ in range(5):
+                    self._next += 1
+                    row = (self._next, self._dice.randrange(ORDERS), self._next % 50, self._next % 900)
+                    sales.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", row)
+                gone = [(self._dice.randrange(LINES),) for _ in range(3)]
+                sales.executemany("DELETE FROM lines WHERE id = ?", gone)
+                sales.commit()
+                row = (self._dice.randrange(9), self._customer())
+                crm.execute("UPDATE customers SET region = ? WHERE id = ?", row)
+                crm.commit()
+
+
+class Site:
+    """A warehouse whose batches are called one by one."""
+
+    def __init__(self, warehouse: Warehouse, keeping: Keeping) -> None:
+        self._parts, self._captures = warehouse._parts, keeping.captures
+        plans = warehouse._plans(keeping._relations)
+        self._maintainer = Maintainer(self._parts, plans, keeping.captures.wait_for)
+        self._maintainer.reconcile()
+        self._sources = frozenset(self._parts.sources)
+        self._captures.start()
+
+    def build(self) -> None:
+        while self._maintainer.waiting(self._sources, building=True):
+            self._maintainer.cycle(self._sources, building=True)
+
+    def refresh(self) -> float:
+        """Seconds from freezing the sources to publication, everything captured before."""
+        for name, source in self._parts.sources.items():
+            with closing(source.snapshot()) as snapshot:
+                self._captures.wait_for(name, snapshot.horizon)
+        started = time.perf_counter()
+        self._maintainer.cycle(self._sources, building=False)
+        return time.perf_counter() - started
+
+
+def main() -> None:
+    """Measure, print, verify."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.many_views")
+    parser.add_argument("--views", type=int, default=100)
+    parser.add_argument("--batches", type=int, default=8, help="of each way")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        shop = Shop(folder)
+        (folder / "steadyview.toml").write_text(PROJECT)
+        (folder / "views").mkdir()
+        for name, text in views(asked.views).items():
+            (folder / "views" / f"{name}.sql").write_text(text)
+        with steadyview.open(folder) as warehouse:
+            warehouse._lasting = True
+            _measure(warehouse, shop, asked.views, asked.batches)
+            wrong = [v for v in warehouse.verify() if not v.equal]
+            print(f"verify: {len(wrong)} of {asked.views} views differ")
+
+
+def _measure(warehouse: Warehouse, shop: Shop, many: int, batches: int) -> None:
+    keeping = Keeping(warehouse._parts, warehouse._plans)
+    try:
+        site = Site(warehouse, keeping)
+        started = time.perf_counter()
+        site.build()
+        print(f"first states of {many} views: {time.perf_counter() - started:.1f} s", flush=True)
+        ways = {"one statement a join": batch._MEMBERS, "one a node": 1}
+        taken: dict[str, list[float]] = {way: [] for way in ways}
+        for number in range(batches + 2):
+            for way, members in ways.items():
+                batch._MEMBERS = members
+                shop.change()
+                took = site.refresh()
+                print(f"{'warm-up' if number < 2 else 'batch'}, {way}: {took:.2f} s", flush=True)
+                if number >= 2:
+                    taken[way].append(took)
+        for way, seconds in taken.items():
+            median = statistics.median(seconds)
+            print(f"{way}: median {median:.2f} s a batch, {median / many * 1000:.0f} ms a view")
+        first, second = (statistics.median(s) for s in taken.values())
+        print(f"one a node / one a join: {second / first:.1f}x")
+    finally:
+        keeping.stop()
+
+
+if __name__ == "__main__":
+    main()
