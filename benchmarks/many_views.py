@@ -16,7 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import steadyview
@@ -61,7 +61,11 @@ JOINS = {
     "lines": "sales.lines l",
     "dear_lines": "sales.lines l JOIN sales.orders o ON o.id = l.order_id AND l.cents > 500",
 }
-KEYS = {"l": ("l.product", "l.product % 7"), "o": ("o.day", "o.status"), "c": ("c.region", "c.size")}
+KEYS = {
+    "l": ("l.product", "l.product % 7"),
+    "o": ("o.day", "o.status"),
+    "c": ("c.region", "c.size"),
+}
 SUMS = {"l": ("SUM(l.cents)", "AVG(l.cents)"), "o": ("SUM(o.day)", "COUNT(o.day)"), "c": ()}
 
 
@@ -97,7 +101,7 @@ class Shop:
         orders = ((i, self._customer(), i % 90, "open") for i in range(ORDERS))
         lines = ((i, i % ORDERS, i % 50, i % 900) for i in range(LINES))
         customers = ((i, i % 9, i % 12) for i in range(CUSTOMERS))
-        with closing(sqlite3.connect(self._sales)) as sales, closing(sqlite3.connect(self._crm)) as crm:
+        with self._open() as (sales, crm):
             sales.executescript(SALES)
             sales.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", orders)
             sales.executemany("INSERT INTO lines VALUES (?, ?, ?, ?)", lines)
@@ -107,18 +111,25 @@ class Shop:
             crm.commit()
         self._next = LINES
 
+    @contextmanager
+    def _open(self) -> Iterator[tuple[sqlite3.Connection, sqlite3.Connection]]:
+        paths = (self._sales, self._crm)
+        with closing(sqlite3.connect(paths[0])) as one, closing(sqlite3.connect(paths[1])) as two:
+            yield one, two
+
     def _customer(self) -> int:
         return self._dice.randrange(CUSTOMERS)
 
     def change(self) -> None:
         """A thousand changes, ten to a transaction."""
-        with closing(sqlite3.connect(self._sales)) as sales, closing(sqlite3.connect(self._crm)) as crm:
+        with self._open() as (sales, crm):
             for _ in range(CHANGES // 10):
                 order, status = self._dice.randrange(ORDERS), self._dice.choice(["open", "paid"])
                 sales.execute("UPDATE orders SET status = ? WHERE id = ?", (status, order))
                 for _ in range(5):
                     self._next += 1
-                    row = (self._next, self._dice.randrange(ORDERS), self._next % 50, self._next % 900)
+                    new, order = self._next, self._dice.randrange(ORDERS)
+                    row = (new, order, new % 50, new % 900)
                     sales.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", row)
                 gone = [(self._dice.randrange(LINES),) for _ in range(3)]
                 sales.executemany("DELETE FROM lines WHERE id = ?", gone)
@@ -140,6 +151,7 @@ class Site:
         self._captures.start()
 
     def build(self) -> None:
+        """All first states."""
         while self._maintainer.waiting(self._sources, building=True):
             self._maintainer.cycle(self._sources, building=True)
 

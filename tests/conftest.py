@@ -36,6 +36,7 @@ SPARK = {
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.cache.maxEntries": "5000",
+    "spark.sql.ui.retainedExecutions": "20",
 }
 
 

@@ -62,6 +62,11 @@ _START = {
     "spark.sql.catalogImplementation": "in-memory",
     # the compiled code of every view's statements stays; 100, the default, are a few views
     "spark.sql.codegen.cache.maxEntries": "5000",
+    # what Spark remembers of statements that are over, for a page that nobody opens
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "1",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
