@@ -40,6 +40,8 @@ SPARK = {
 }
 
 
+SOAK = "STEADYVIEW_SOAK" in os.environ
+"""Whether this is a long trial (`make soak`), with more of everything."""
 WITH_SPARK = ("tests/cli/test_commands.py", "tests/crash/", "tests/engine/", "tests/system/")
 """Where the tests with Spark are; those with a Java of their own are in tests/processes/."""
 

@@ -8,12 +8,14 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from steadyview.engine.class_archive import KEPT, class_archive
+from tests.conftest import SOAK
 
 HOME = Path(__file__).parents[2]
 PATIENCE = 120.0
@@ -115,20 +117,19 @@ def _flipped(content: bytes) -> bytes:
     return content[:middle] + bytes(255 - b for b in content[middle : middle + 65536])
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda content: _flipped(content) + content[len(content) // 2 + 65536 :],
-        lambda content: content[: len(content) // 2],
-        lambda _: b"",
-        lambda _: b"something else\n" * 1000,
-    ],
-    ids=["changed inside", "cut off", "empty", "something else"],
-)
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "changed inside": lambda content: _flipped(content) + content[len(content) // 2 + 65536 :],
+    "cut off": lambda content: content[: len(content) // 2],
+    "empty": lambda _: b"",
+    "something else": lambda _: b"something else\n" * 1000,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES if SOAK else ["changed inside", "cut off"])
 def test_a_damaged_archive_is_ignored_without_a_word(place, damage):
     (archive,) = place.archives
     whole = archive.read_bytes()
-    archive.write_bytes(damage(whole))
+    archive.write_bytes(DAMAGES[damage](whole))
     try:
         found = place.start()
         assert (found.total, found.told) == ([45], "")

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 import steadyview
 from steadyview.algebra import Bag, Row
+from tests.conftest import SOAK
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import capturing, read
 
@@ -134,7 +135,7 @@ def plain(rows: Bag[Row]) -> Bag[Row]:
     return rows.map(lambda r: tuple(int(v) if isinstance(v, bool | Decimal) else v for v in r))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", range(1, 7 if SOAK else 2))
 def test_every_construct_is_right_at_every_cn(
     databases: dict[str, SqliteFile], tmp_path: Path, spark: SparkSession, seed: int
 ) -> None:
