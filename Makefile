@@ -15,7 +15,7 @@ help: ## List these targets
 
 install: .venv/.installed-demo ## Install into .venv: then . .venv/bin/activate, and steadyview --help
 
-demo: .venv/.installed-demo ## A small shop on PostgreSQL and SQLite, kept in three views for 40 seconds, then verified
+demo: .venv/.installed-demo ## A small shop on PostgreSQL and SQLite, kept in four views for 40 seconds, then verified
 	@$(PY) -m examples.demo
 
 test: .venv/.installed-dev ## All tests (real servers, real Spark)

@@ -1,4 +1,4 @@
-"""`make demo`: a small shop on two live databases, three views over both, about 40 seconds.
+"""`make demo`: a small shop on two live databases, four views over both, about 40 seconds.
 
 shop      what the shop is made of: tables, first rows, the project folder
 writers   a process of its own that keeps changing both databases

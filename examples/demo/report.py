@@ -51,7 +51,7 @@ def _numbers(
         ("rolled back there, and seen nowhere", f"{counts['rolled back']:,}"),
         ("new states of each view, one a transaction", f"{transactions:,}"),
         ("batches in which they were computed", f"{len(batches):,}"),
-        ("lookups at the sources, for all three views", f"{lookups:,}"),
+        ("lookups at the sources, for all views", f"{lookups:,}"),
         ("lookups per transaction", f"{lookups / max(1, transactions):.3f}"),
         ("commit to visible, after the first batch: median", f"{quantile(fresh, 0.5):.2f} s"),
         ("commit to visible: 99 of 100 within", f"{quantile(fresh, 0.99):.2f} s"),

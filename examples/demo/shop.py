@@ -68,11 +68,18 @@ AS SELECT c.region, COUNT(*) AS lines, SUM(l.price * l.quantity) AS revenue
    GROUP BY c.region
 """,
     "open_order_lines": """\
+-- An order stays when its customer is not there (any more).
 SELECT o.id AS order_id, c.name AS customer, c.region, l.product, l.quantity, l.price
 FROM sales.orders o
 JOIN sales.order_lines l ON l.order_id = o.id
-JOIN crm.customers c ON c.id = o.customer_id
+LEFT JOIN crm.customers c ON c.id = o.customer_id
 WHERE o.status = 'open' AND l.quantity > 1
+""",
+    "open_value_by_region": """\
+-- A view on a view.
+SELECT region, COUNT(*) AS lines, SUM(price * quantity) AS value
+FROM open_order_lines
+GROUP BY region
 """,
     "basket_by_segment": """\
 SELECT c.segment, l.product, COUNT(l.price) AS priced, AVG(l.quantity) AS average_quantity

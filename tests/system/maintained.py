@@ -66,6 +66,15 @@ def delta_rows(wh: Warehouse, view: str) -> list[dict[str, Any]]:
     return list(table.to_pylist())
 
 
+def changes(wh: Warehouse, view: str) -> dict[int, Bag[Row]]:
+    """The view delta by cn."""
+    found: dict[int, Bag[Row]] = {}
+    for row in delta_rows(wh, view):
+        count, cn = row.pop("_count"), row.pop("_cn")
+        found[cn] = found.get(cn, Bag()) + Bag([(tuple(row.values()), count)])
+    return found
+
+
 def base_table(wh: Warehouse, view: str, version: int | None = None) -> pa.Table:
     """The view's base as any Delta reader sees it."""
     return DeltaTable(stored(wh, view).base.path, version=version).to_pyarrow_table()

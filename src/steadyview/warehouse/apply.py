@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
@@ -56,10 +57,15 @@ class Applier:
         self._spark = spark
         self._store = store
 
-    def replace(self, rows_sql: str, cn: int) -> Base:
-        """All rows anew. A base that a crash left unpublished goes with the old ones."""
+    def replace(self, rows: pa.Table | str, cn: int) -> Base:
+        """All rows anew, at hand or of a query.
+
+        A base that a crash left unpublished goes with the old ones.
+        """
         old = [f.relative for f in self._store.base.files()]
-        return self._write(rows_sql, cn, 1, old)
+        if isinstance(rows, pa.Table):
+            return self._store.write_base(rows, cn, old)
+        return self._write(rows, cn, 1, old)
 
     def roll(self, base: Base, cn: int, delta_version: int) -> Base:
         """The base at cn from the one before it."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -19,6 +20,7 @@ from steadyview.delta.files import FileEntry, check_whole
 from steadyview.delta.parquet import CHECKED, reading
 from steadyview.engine.bags import copies
 from steadyview.engine.frames import Frames
+from steadyview.engine.local_rows import LOCAL_ROWS
 from steadyview.engine.window_input import ARROW_LIMIT, WindowInput
 from steadyview.plans.dialect import Spark
 from steadyview.plans.fold import BELOW, SAME, Fold
@@ -59,10 +61,30 @@ class NodeStatement:
 
     # --- a first state -----------------------------------------------------------------------
 
-    def first_rows(self, cn: int) -> str:
-        """The visible rows at cn, as a query; the state, if there is one, is stored."""
+    def first_rows(self, cn: int) -> pa.Table | str:
+        """The visible rows at cn, few at hand or as a query; the state, if any, is stored."""
         rendering = Rendering(Spark(), self._versions(cn, cn))
         sql = self._node.node.statement(rendering, beginning=True)
+        if all(i.log.count + i.answered_rows() <= LOCAL_ROWS for i in self._inputs.values()):
+            found = self._frames.spark.sql(f"{sql} LIMIT {ARROW_LIMIT + 1}").toArrow()
+            if found.num_rows <= ARROW_LIMIT and (rows := self._few(found, cn)) is not None:
+                return rows
+        return self._first_by_spark(sql, cn)
+
+    def _few(self, found: pa.Table, cn: int) -> pa.Table | None:
+        """The first rows of a result at hand; None if they are too many, or impossible."""
+        fold, names = self._node.fold, [n for n, _ in self._store.shape.visible]
+        count = COUNT if fold is None else "_new_times"
+        prefix = "" if fold is None else "_new_"
+        counts = found[count].to_numpy().astype(np.int64)
+        if counts.sum() > ARROW_LIMIT or (counts < 0).any():
+            return None
+        if fold is not None:
+            self._store.write_state(found.select(list(fold.state_names)), cn)
+        shown = found.select([f"{prefix}c{i}" for i in range(len(names))])
+        return shown.take(np.repeat(np.arange(found.num_rows), counts)).rename_columns(names)
+
+    def _first_by_spark(self, sql: str, cn: int) -> str:
         shape = self._store.shape
         fold = self._node.fold
         refusal = below_zero(self._store.name, shape, cn)

@@ -140,7 +140,8 @@ class ViewStore:
             return []
         path = table.unused_folder(app, upto) / "part-0.parquet"
         with _gone_on_failure(path.parent):
-            sink = ParquetSink(table.path, path, table.schema(), (CN,))
+            ranged = (CN,) if CN in rows.column_names else ()
+            sink = ParquetSink(table.path, path, table.schema(), ranged)
             sink.write(rows)
             return [sink.close()]
 
@@ -149,15 +150,19 @@ class ViewStore:
         after = table.app_version(app)
         return table.collect(folder, {CN: (max(after, 0) + 1, upto)})
 
-    def write_state(self, rows: DataFrame, cn: int) -> None:
+    def write_state(self, rows: DataFrame | pa.Table, cn: int) -> None:
         """Make `rows` (state columns) the whole state at cn."""
         if self.state.done(STATE, cn):
             return
-        folder = self.state.unused_folder(STATE, cn)
         old = [f.relative for f in self.state.files()]
-        with _gone_on_failure(folder):
-            rows.write.mode("overwrite").parquet(str(folder))
-        self.state.commit(STATE, cn, self.state.collect(folder), old, {"cn": str(cn)})
+        if isinstance(rows, pa.Table):
+            added = self._written(self.state, STATE, rows, cn)
+        else:
+            folder = self.state.unused_folder(STATE, cn)
+            with _gone_on_failure(folder):
+                rows.write.mode("overwrite").parquet(str(folder))
+            added = self.state.collect(folder)
+        self.state.commit(STATE, cn, added, old, {"cn": str(cn)})
         crash_point("state-committed")
 
     def state_cn(self) -> int:
@@ -173,14 +178,17 @@ class ViewStore:
         steps = [f for f in self.steps.files() if f.may_hold(CN, at + 1, upto)]
         return [*self.state.files(), *steps]
 
-    def write_base(self, rows: DataFrame, cn: int, removes: list[str]) -> Base:
-        """Make `rows` (base columns and `_bucket`) the base at cn, in place of `removes`."""
+    def write_base(self, rows: DataFrame | pa.Table, cn: int, removes: list[str]) -> Base:
+        """Make `rows` (base columns; of Spark also `_bucket`) the base at cn, for `removes`."""
         if not self.base.done(BASE, cn):
-            folder = self.base.unused_folder(BASE, cn)
-            with _gone_on_failure(folder):
-                rows.write.mode("overwrite").partitionBy("_bucket").parquet(str(folder))
+            if isinstance(rows, pa.Table):
+                added = self._written(self.base, BASE, rows, cn)
+            else:
+                folder = self.base.unused_folder(BASE, cn)
+                with _gone_on_failure(folder):
+                    rows.write.mode("overwrite").partitionBy("_bucket").parquet(str(folder))
+                added = self.base.collect(folder)
             crash_point("base-written")
-            added = self.base.collect(folder)
             self.base.commit(BASE, cn, added, removes, {"cn": str(cn)})
             crash_point("base-committed")
         return self.newest_base()

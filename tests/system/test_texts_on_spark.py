@@ -1,0 +1,124 @@
+"""Random SELECT texts on live databases and Spark, many views in one project: right at every cn.
+
+The same texts as in tests/plans, where SQLite runs the product's statements; here Spark does, and
+nodes over one join share a statement. The oracle is SQLite on the texts themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import steadyview
+from steadyview.algebra import Bag, Row
+from steadyview.errors import ViewRefused
+from steadyview.views.parse import ViewText
+from steadyview.views.plan import plan_view
+from tests.conftest import SOAK
+from tests.plans.read_texts import RELATIONS
+from tests.plans.texts import Decisions, Text, Writer
+from tests.system.databases import SqliteFile, write_project
+from tests.system.maintained import capturing, changes, read
+
+VIEWS = int(os.environ.get("STEADYVIEW_VIEWS", "100" if SOAK else "60"))
+"""In one project."""
+PROJECTS = 5 if SOAK else 1
+SOURCES = {"r0": "p", "r1": "q", "r2": "q"}
+BATCHES, STEPS = 2, 4
+
+
+def texts(dice: random.Random) -> dict[str, Text]:
+    found: dict[str, Text] = {}
+    while len(found) < VIEWS:
+        numbers = [dice.randrange(1 << 16) for _ in range(150)]
+        text = Writer(Decisions(numbers), len(SOURCES)).view(dice.choice((0, 1, 1, 2, 3)))
+        try:
+            plan_view(ViewText("v", text.spark), RELATIONS, {}, {})
+        except ViewRefused:
+            continue
+        found[f"v{len(found)}"] = text
+    return found
+
+
+@pytest.fixture
+def databases(tmp_path: Path) -> Iterator[dict[str, SqliteFile]]:
+    made = {name: SqliteFile(tmp_path / f"{name}.db") for name in ("p", "q")}
+    for table, source in SOURCES.items():
+        made[source].create(table, "c0 INTEGER, c1 INTEGER")
+    yield made
+    for database in made.values():
+        database.close()
+
+
+def statement(dice: random.Random, table: str) -> str:
+    def value() -> str:
+        return dice.choice(("0", "1", "2", "NULL"))
+
+    kind = dice.choice(("insert", "insert", "update", "delete"))
+    if kind == "insert":
+        rows = ", ".join(f"({value()}, {value()})" for _ in range(dice.choice((1, 2, 3))))
+        return f"INSERT INTO {table} VALUES {rows}"
+    some = f"rowid % {dice.choice((2, 3))} = {dice.randrange(2)}"
+    if kind == "delete":
+        return f"DELETE FROM {table} WHERE {some} AND rowid > 1"
+    return f"UPDATE {table} SET {dice.choice(('c0', 'c1'))} = {value()} WHERE {some}"
+
+
+def truth(made: dict[str, Text], folder: Path) -> dict[str, Bag[Row]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        for name in set(SOURCES.values()):
+            db.execute(f"ATTACH '{folder / name}.db' AS {name}")
+        return {n: plain(Bag.of(db.execute(t.lite).fetchall())) for n, t in made.items()}
+
+
+def plain(rows: Bag[Row]) -> Bag[Row]:
+    """Numbers as Python compares them; SQLite has no booleans."""
+    return rows.map(lambda row: tuple(None if v is None else int(v) for v in row))
+
+
+@pytest.mark.parametrize("seed", range(PROJECTS))
+def test_views_of_random_texts_are_right_at_every_cn(
+    databases: dict[str, SqliteFile], tmp_path: Path, spark: SparkSession, seed: int
+) -> None:
+    dice = random.Random(seed)
+    made = texts(dice)
+    for table, source in SOURCES.items():
+        databases[source].writer().execute(f"INSERT INTO {table} VALUES (0, 1), (1, 2), (NULL, 0)")
+        databases[source].writer().execute(statement(dice, table))
+    named = {n: re.sub(r"\br(\d)\b", _qualified, t.spark) for n, t in made.items()}
+    folder = write_project(tmp_path / "project", databases, named)
+    states: dict[int, dict[str, Bag[Row]]] = {}
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        states[wh.status().cn] = truth(made, tmp_path)
+        for _ in range(BATCHES):
+            with capturing(wh) as admit:
+                for _ in range(STEPS):
+                    table = dice.choice(list(SOURCES))
+                    databases[SOURCES[table]].writer().execute(statement(dice, table))
+                    states[admit(SOURCES[table])] = truth(made, tmp_path)
+            wh.run_once()
+        # a column of NULLs alone has no type
+        void = {v.name for v in wh.status().views if v.state == "refused" and "VOID" in v.error}
+        assert len(void) < VIEWS / 5
+        stands = {v.name: (v.state, v.cn) for v in wh.status().views if v.name not in void}
+        assert set(stands.values()) == {("active", wh.status().cn)}, stands
+        for name, text in ((n, t) for n, t in made.items() if n not in void):
+            found, delta = read(wh, name), changes(wh, name)
+            for cn in sorted(states, reverse=True):
+                later = [change for at, change in delta.items() if at > cn]
+                state = plain(sum((-change for change in later), found))
+                assert state == states[cn][name], (text, cn)
+
+
+def _qualified(found: re.Match[str]) -> str:
+    return f"{SOURCES[found[0]]}.{found[0]}"
+
