@@ -48,7 +48,8 @@ VIEWS = {
     " SELECT i FROM lite.u",
     "untold": "CREATE MATERIALIZED VIEW untold TBLPROPERTIES ('steadyview.table' = 'never') AS"
     " SELECT k FROM lite.u",
-    "upon": "SELECT n, COUNT(*) AS c FROM (SELECT i, COUNT(*) AS n FROM lite.u GROUP BY i) GROUP BY n",
+    "upon": "SELECT n, COUNT(*) AS c FROM (SELECT i, COUNT(*) AS n FROM lite.u GROUP BY i)"
+    " GROUP BY n",
 }
 
 
@@ -67,8 +68,9 @@ def rows(folder: Path, version: int | None = None) -> Bag[Row]:
 
 
 def comparable(found: Bag[Row]) -> Bag[Row]:
-    """NaN is not itself."""
-    return found.map(lambda r: tuple(repr(v) if v != v or v == 0 and isinstance(v, float) else v for v in r))
+    """Fractions as they are written: NaN is not itself, and -0.0 is 0.0."""
+    plain = lambda v: repr(v + 0.0) if isinstance(v, float) else v  # noqa: E731
+    return found.map(lambda row: tuple(map(plain, row)))
 
 
 def check(wh: Warehouse, names: Iterator[str] | list[str]) -> None:
@@ -140,3 +142,78 @@ def test_a_table_is_its_view_at_the_cn_that_it_names(
     assert {n: (t["path"], t["cn"]) for n, t in status.items()} == {
         n: (str(folder), wh._catalog.views.get(n).cn) for n, folder in tables(wh).items()
     }
+
+
+def operations(folder: Path) -> list[str]:
+    """What each commit did, oldest first."""
+    found = DeltaTable(folder).history()
+    return [c["operationParameters"].get("mode", c["operation"]) for c in reversed(found)]
+
+
+def test_a_table_is_written_anew_where_it_is_not_what_we_left(
+    wh: Warehouse, sources: dict[str, Any], tmp_path: Path
+) -> None:
+    views = tmp_path / "project" / "views"
+    for other in ("every_type", "Größe_2", "swept", "upon", "totals"):
+        (views / f"{other}.sql").unlink()
+    write_view(tmp_path / "project", "other", "SELECT k, i FROM lite.u")
+    lite = sources["lite"].writer()
+    lite.execute("INSERT INTO u VALUES (1, 1), (1, 1), (2, 2), (3, NULL)")
+    wh.run_once()
+    busy = tables(wh)["busy"]
+    # by what has changed, then not at all
+    lite.execute("DELETE FROM u WHERE k = 2")
+    wh.run_once()
+    assert operations(busy)[2:] == ["Append"]
+    wh.run_once()
+    assert operations(busy)[2:] == ["Append"]
+    # columns of another type, under the same name, in one commit
+    write_view(
+        tmp_path / "project",
+        "busy",
+        "SELECT CAST('2026-11-16 10:00:00' AS TIMESTAMP_NTZ) AS at, k FROM lite.u",
+    )
+    wh.run_once()
+    check(wh, ["busy", "other"])
+    assert operations(busy)[2:] == ["Append", "ADD FEATURE", "Overwrite"]
+    assert rows(busy, version=2) == Bag.of([(1,), (1,), (None,)])
+    # somebody else wrote to it
+    write_deltalake(busy, DeltaTable(busy).to_pyarrow_table(), mode="append")
+    wh.run_once()
+    check(wh, ["busy", "other"])
+    # files, and the log, damaged or gone, while the view moves on or not
+    for spoil in (_cut, _remove_file, _cut_log, shutil.rmtree):
+        spoil(busy)
+        wh.run_once()
+        check(wh, ["busy"])
+        lite.execute("INSERT INTO u VALUES (4, 4)")
+        spoil(tables(wh)["other"])
+        wh.run_once()
+        check(wh, ["busy", "other"])
+    # what is not asked for, or is no more, has no table; what is not ours stays
+    stranger = wh.project.warehouse / "views" / "mine"
+    write_deltalake(stranger, pa.table({"a": [1]}))
+    (views / "other.sql").unlink()
+    write_view(tmp_path / "project", "busy", VIEWS["busy"].replace("every batch", "never"))
+    write_view(tmp_path / "project", "untold", "SELECT k FROM lite.u")
+    wh.run_once()
+    assert sorted(tables(wh)) == ["mine", "untold"]
+    check(wh, ["untold"])
+
+
+def _a_file(folder: Path) -> Path:
+    (path, *_) = DeltaTable(folder).file_uris()
+    return Path(path)
+
+
+def _cut(folder: Path) -> None:
+    _a_file(folder).write_bytes(b"PAR1")
+
+
+def _remove_file(folder: Path) -> None:
+    _a_file(folder).unlink()
+
+
+def _cut_log(folder: Path) -> None:
+    for file in (folder / "_delta_log").iterdir():
+        file.write_text("{")

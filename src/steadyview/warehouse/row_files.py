@@ -16,12 +16,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from steadyview.changes import arrow_type
 from steadyview.delta import FileEntry
 from steadyview.delta.files import check_whole
-from steadyview.delta.parquet import reading
+from steadyview.delta.parquet import CHECKED, reading
 from steadyview.warehouse.impossible import below_zero_error
 from steadyview.warehouse.view_store import CN, COUNT, ViewStore
 
@@ -62,6 +63,18 @@ class Change:
     def empty(self) -> bool:
         """Whether it changes nothing."""
         return not (self.gone.num_rows or self.come.num_rows)
+
+
+    def only(self, columns: Columns, wanted: pc.Expression | None) -> Change:
+        """What it does to the wanted rows, told by the columns' names."""
+        if wanted is None:
+            return self
+        names = [*(name for name, _ in columns), COUNT]
+        found = [
+            rows.rename_columns(names).filter(wanted).rename_columns(rows.column_names)
+            for rows in (self.gone, self.come)
+        ]
+        return Change(*found)
 
 
 def net_change(store: ViewStore, version: int, after: int, upto: int) -> Change:
@@ -106,6 +119,18 @@ def row_groups(files: Sequence[FileEntry]) -> list[RowGroup]:
             group = described.row_group(number)
             found.append(RowGroup(file.path, number, group.num_rows, group.total_byte_size))
     return found
+
+
+def may_hold(groups: Sequence[RowGroup], wanted: pc.Expression | None) -> list[RowGroup]:
+    """Those that may hold wanted rows, by what each knows of its smallest and largest values."""
+    if wanted is None:
+        return list(groups)
+    kept = set()
+    for path in dict.fromkeys(group.path for group in groups):
+        with reading(Path(path).parent, [path]):
+            (fragment,) = ds.dataset(path, format=CHECKED).get_fragments()
+            kept |= {(path, g.id) for g in fragment.subset(wanted).row_groups}
+    return [group for group in groups if (group.path, group.number) in kept]
 
 
 def without(
