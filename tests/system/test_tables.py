@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 import steadyview
 from steadyview.algebra import Bag, Row
+from steadyview.runtime.publishing_tables import Tables
+from steadyview.runtime.status import ViewStatus
 from steadyview.runtime.warehouse import Warehouse
+from tests.crash.running import Running
 from tests.system.databases import PostgresDatabase, SqliteFile, write_project, write_view
-from tests.system.maintained import read, table_bag
+from tests.system.maintained import bag, read, table_bag
 
 TYPES = {
     "sm": ("smallint", ["1", "-2", "NULL"]),
@@ -108,8 +113,42 @@ def insert(sources: dict[str, Any], *which: int) -> None:
     sources["lite"].writer().execute(f"INSERT INTO u VALUES {numbers}")
 
 
+def check_source(wh: Warehouse, spark: SparkSession, names: list[str]) -> None:
+    """Spark's data source gives the view's rows of any cn, with filters pushed to it or not."""
+
+    def load(session: SparkSession, **options: object) -> DataFrame:
+        reader = session.read.format("steadyview").option("project", str(wh.project.root))
+        return reader.options(**options).load()
+
+    for name in names:
+        assert comparable(bag(load(spark, path=name))) == comparable(read(wh, name)), name
+    row = wh._catalog.views.get("every_type")
+    for cn in (row.start_cn, row.start_cn + 3, row.cn - 1):
+        found = bag(load(spark, path="every_type", at=cn))
+        assert comparable(found) == comparable(read(wh, "every_type", at=cn)), cn
+    session = spark.newSession()
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    session.sql(
+        f"CREATE TEMPORARY VIEW v USING steadyview OPTIONS (project '{wh.project.root}',"
+        f" path 'EVERY_TYPE', at '{row.start_cn + 1}')"
+    )
+    for text, left in (("s NOT IN ('new', 'x') AND sm >= 1", False), ("d >= 0 AND b", True)):
+        found, expected = session.table("v"), wh.view("every_type").read(at=row.start_cn + 1)
+        assert comparable(bag(found.filter(text))) == comparable(bag(expected.filter(text)))
+        plan = found.filter(text)._jdf.queryExecution().executedPlan().toString()
+        assert bool(re.search(r"\bFilter\b", plan)) == left, "what is taken is not filtered again"
+    for options, told in (
+        ({"path": "every_typ"}, 'there is no view "every_typ".*\n.*every_type'),
+        ({"path": "busy", "project": "/nowhere"}, 'there is no project in "/nowhere"'),
+        ({"path": "busy", "at": "999"}, r"cannot be read at cn 999\ndetail: its oldest cn is \d+"),
+        ({"path": "busy", "att": "1"}, 'there is no option "att"\nhint: did you mean "at"'),
+    ):
+        with pytest.raises(PySparkException, match=told):
+            load(spark, **options).collect()
+
+
 def test_a_table_is_its_view_at_the_cn_that_it_names(
-    wh: Warehouse, sources: dict[str, Any]
+    wh: Warehouse, sources: dict[str, Any], spark: SparkSession
 ) -> None:
     insert(sources, 0, 1, 2, 0, 0)
     wh.run_once()
@@ -133,6 +172,7 @@ def test_a_table_is_its_view_at_the_cn_that_it_names(
         types = {f.name: str(f.type) for f in pa.schema(DeltaTable(folder).schema())}
         found = wh.view(name).read()
         assert list(types) == found.columns
+    check_source(wh, spark, shown)
     pg.execute("DELETE FROM t")
     wh.run_once()
     check(wh, shown)
@@ -154,9 +194,9 @@ def test_a_table_is_written_anew_where_it_is_not_what_we_left(
     wh: Warehouse, sources: dict[str, Any], tmp_path: Path
 ) -> None:
     views = tmp_path / "project" / "views"
-    for other in ("every_type", "Größe_2", "swept", "upon", "totals"):
-        (views / f"{other}.sql").unlink()
-    write_view(tmp_path / "project", "other", "SELECT k, i FROM lite.u")
+    for gone in ("every_type", "Größe_2", "swept", "upon", "totals"):
+        (views / f"{gone}.sql").unlink()
+    write_view(tmp_path / "project", "plain", "SELECT k, i FROM lite.u")
     lite = sources["lite"].writer()
     lite.execute("INSERT INTO u VALUES (1, 1), (1, 1), (2, 2), (3, NULL)")
     wh.run_once()
@@ -168,37 +208,48 @@ def test_a_table_is_written_anew_where_it_is_not_what_we_left(
     wh.run_once()
     assert operations(busy)[2:] == ["Append"]
     # columns of another type, under the same name, in one commit
+    other = "SELECT CAST('2026-11-16 10:00:00' AS TIMESTAMP_NTZ) AS at, k FROM lite.u"
     write_view(
-        tmp_path / "project",
-        "busy",
-        "SELECT CAST('2026-11-16 10:00:00' AS TIMESTAMP_NTZ) AS at, k FROM lite.u",
+        tmp_path / "project", "busy", VIEWS["busy"].replace("SELECT i FROM lite.u", other)
     )
     wh.run_once()
-    check(wh, ["busy", "other"])
+    check(wh, ["busy", "plain"])
     assert operations(busy)[2:] == ["Append", "ADD FEATURE", "Overwrite"]
     assert rows(busy, version=2) == Bag.of([(1,), (1,), (None,)])
     # somebody else wrote to it
     write_deltalake(busy, DeltaTable(busy).to_pyarrow_table(), mode="append")
     wh.run_once()
-    check(wh, ["busy", "other"])
-    # files, and the log, damaged or gone, while the view moves on or not
+    check(wh, ["busy", "plain"])
+    # files, and the log, damaged or gone
     for spoil in (_cut, _remove_file, _cut_log, shutil.rmtree):
         spoil(busy)
-        wh.run_once()
+        Tables(wh._parts).now()
         check(wh, ["busy"])
-        lite.execute("INSERT INTO u VALUES (4, 4)")
-        spoil(tables(wh)["other"])
-        wh.run_once()
-        check(wh, ["busy", "other"])
-    # what is not asked for, or is no more, has no table; what is not ours stays
+    _cut(busy)
+    lite.execute("INSERT INTO u VALUES (4, 4)")
+    seen = wh.status().cn
+    with Running(wh) as running:
+        running.until(lambda s: s.cn > seen and all(_fresh(v, s.cn) for v in s.views))
+    check(wh, ["busy"])
+    _gone_with_their_views(wh, tmp_path)
+
+
+def _gone_with_their_views(wh: Warehouse, tmp_path: Path) -> None:
+    """What is not asked for, or is no more, has no table; what is not ours stays."""
+    views = tmp_path / "project" / "views"
     stranger = wh.project.warehouse / "views" / "mine"
     write_deltalake(stranger, pa.table({"a": [1]}))
-    (views / "other.sql").unlink()
+    (views / "plain.sql").unlink()
     write_view(tmp_path / "project", "busy", VIEWS["busy"].replace("every batch", "never"))
     write_view(tmp_path / "project", "untold", "SELECT k FROM lite.u")
     wh.run_once()
     assert sorted(tables(wh)) == ["mine", "untold"]
     check(wh, ["untold"])
+
+
+def _fresh(view: ViewStatus, cn: int) -> bool:
+    """Shown at the cn, and written to its table where that is to be after every batch."""
+    return view.cn == cn and (view.name != "busy" or view.table is not None and view.table.cn == cn)
 
 
 def _a_file(folder: Path) -> Path:

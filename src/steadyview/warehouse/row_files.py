@@ -140,14 +140,15 @@ def without(
 
     `columns` are those of the files, in the order of `c0`, `c1`, ...
     """
-    found, left = [], gone
-    for group in groups:
-        if left.num_rows:
-            places, left = _places(group, left, columns)
-            found.append(replace(group, gone=places))
-        else:
-            found.append(group)
-    return found, left
+    if not gone.num_rows:
+        return list(groups), gone
+    narrow = _narrow(gone, columns)
+    near = may_hold(groups, _between(gone, narrow, columns))
+    places, left = {}, gone
+    for group in near:
+        places[group.path, group.number], left = _places(group, left, narrow, columns)
+    none = np.empty(0, dtype=np.int64)
+    return [replace(g, gone=places.get((g.path, g.number), none)) for g in groups], left
 
 
 def below_zero(view: str, columns: Columns, cn: int, missing: pa.Table) -> Exception:
@@ -184,12 +185,13 @@ def _pieces(group: RowGroup, columns: list[str] | None) -> Iterator[tuple[int, p
             start += batch.num_rows
 
 
-def _places(group: RowGroup, gone: pa.Table, columns: Columns) -> tuple[Places, pa.Table]:
+def _places(
+    group: RowGroup, gone: pa.Table, narrow: Sequence[int], columns: Columns
+) -> tuple[Places, pa.Table]:
     """Where rows of `gone` are in the row group, and what of `gone` is left to be found."""
-    narrow = _narrow(gone, columns)
     stored = [f"c{i}" for i in range(len(columns))]
     values = {i: gone[f"c{i}"].combine_chunks() for i in narrow}
-    if narrow and not any(
+    if not gone.num_rows or narrow and not any(
         _among(piece, values).any()
         for _, piece in _pieces(group, [columns[i][0] for i in narrow])
     ):
@@ -218,6 +220,21 @@ def _narrow(gone: pa.Table, columns: Columns) -> list[int]:
     exact = [i for i, (_, t) in enumerate(columns) if not pa.types.is_floating(arrow_type(t))]
     many = {i: pc.count_distinct(gone[f"c{i}"], mode="all").as_py() for i in exact}
     return sorted(sorted(exact, key=lambda i: -many[i])[:_NARROW])
+
+
+def _between(
+    gone: pa.Table, narrow: Sequence[int], columns: Columns
+) -> pc.Expression | None:
+    """What holds for all rows of `gone`, by the files' names of columns."""
+    found: pc.Expression | None = None
+    for i in narrow:
+        values, column = gone[f"c{i}"], pc.field(columns[i][0])
+        ends = pc.min_max(values)
+        inside = column.is_null()
+        if ends["min"].is_valid:
+            inside = inside | ((column >= ends["min"]) & (column <= ends["max"]))
+        found = inside if found is None else found & inside
+    return found
 
 
 def _among(piece: pa.Table, values: Mapping[int, pa.Array]) -> np.ndarray:

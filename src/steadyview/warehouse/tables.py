@@ -39,9 +39,9 @@ from steadyview.warehouse.table_mark import Mark, read_mark, table_folder
 from steadyview.warehouse.view_store import ViewStore
 
 _APP = "table"
-_ROWS = 1_000_000
+_ROWS = 250_000
 """Rows of a file, at most about so many."""
-_SMALL = 100_000
+_SMALL = 50_000
 _MANY = 8
 """More files than these with fewer rows than those are written as one."""
 _MOST = 1_000_000
