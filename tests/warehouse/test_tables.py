@@ -17,6 +17,7 @@ from steadyview.catalog.views import ViewRow
 from steadyview.changes import arrow_type
 from steadyview.delta import ParquetSink, Table
 from steadyview.errors import ViewStopped
+from steadyview.runtime import file_reading
 from steadyview.warehouse import tables
 from steadyview.warehouse.row_files import copies, net_change, row_groups, rows_of, without
 from steadyview.warehouse.table_mark import read_mark, table_folder
@@ -114,7 +115,10 @@ def bring(kept: Kept) -> bool:
     return ViewTable(owner, ViewStore(kept.root, kept.row, Shape(COLUMNS)), kept.row, None).bring()
 
 
-def test_the_rows_at_every_cn_are_those_of_the_nearest_base_and_the_delta_between(kept: Kept):
+def test_the_rows_at_every_cn_are_those_of_the_nearest_base_and_the_delta_between(
+    kept: Kept, monkeypatch
+):
+    monkeypatch.setattr(file_reading, "PART", 1)
     for step in range(12):
         kept.moved(kept.dice.randrange(8))
         if step == 6:
@@ -128,7 +132,11 @@ def test_the_rows_at_every_cn_are_those_of_the_nearest_base_and_the_delta_betwee
         assert not missing.num_rows
         found = sum((bag_of(r) for g in groups for r in rows_of(g, COLUMNS)), Counter())
         assert sum(g.left for g in groups) == found.total()
-        assert found + bag_of(copies(change.come, COLUMNS)) == expected, cn
+        come = copies(change.come, COLUMNS)
+        assert found + bag_of(come) == expected, cn
+        parts = file_reading._cut(COLUMNS, groups, come)
+        assert len(parts) == max(len(groups), 1), "one task for each"
+        assert sum((bag_of(r) for p in parts for r in p.rows()), Counter()) == expected
 
 
 def test_a_table_is_the_bag_of_its_cn_after_any_changes(kept: Kept, monkeypatch):

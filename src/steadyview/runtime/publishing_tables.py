@@ -47,16 +47,18 @@ class Tables:
         self._names: frozenset[str] | None = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._again = 0.0
         self._errors: dict[str, SteadyviewError] = {}
 
     def beside(self) -> None:
         """Have what is due written by a thread, unless one is at it."""
-        if self._thread is not None and self._thread.is_alive():
+        busy = self._thread is not None and self._thread.is_alive()
+        if busy or time.monotonic() < self._again:
             return
         views = self._wanted()
         due = [row for row in views if self._due(row)]
         if due or self._gone(views):
-            self._thread = threading.Thread(target=self._write, args=(views, due), name="tables")
+            self._thread = threading.Thread(target=self._tried, args=(views, due), name="tables")
             self._thread.start()
 
     def now(self) -> None:
@@ -96,6 +98,16 @@ class Tables:
             wait = max(wait, looked.took * (1 / SHARE - 1))
         return since >= (wait if row.cn != looked.cn else max(wait, LOOK))
 
+    def _tried(self, views: list[ViewRow], due: list[ViewRow]) -> None:
+        """Write them; what keeps us from writing any is tried again later, with the disk full say.
+
+        The batches meet the same, and tell it.
+        """
+        try:
+            self._write(views, due)
+        except (OSError, SteadyviewError):
+            self._again = time.monotonic() + LOOK
+
     def _write(self, views: list[ViewRow], due: list[ViewRow]) -> None:
         with self._parts.work_folder("table") as work:
             owner = Owner(self._parts.root, self._parts.catalog.identity(), work)
@@ -104,12 +116,8 @@ class Tables:
                     return
                 if row.cn is not None:
                     self._bring(owner, row)
-            try:
-                remove_others(owner, (row.name for row in views))
-                self._names = frozenset(row.name for row in views)
-            except SteadyviewError:
-                # tried again in the next round
-                self._names = None
+            remove_others(owner, (row.name for row in views))
+            self._names = frozenset(row.name for row in views)
 
     def _bring(self, owner: Owner, row: ViewRow) -> None:
         """Write one table; an error is this table's alone."""

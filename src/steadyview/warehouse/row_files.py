@@ -82,17 +82,14 @@ def net_change(store: ViewStore, version: int, after: int, upto: int) -> Change:
     low, high = min(after, upto), max(after, upto)
     files = store.delta_files(version, low, high)
     check_whole(files)
-    columns = store.shape.delta
-    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in columns])
-    found = [schema.empty_table()]
-    with reading(store.delta.path, [f.path for f in files]):
-        for file in files:
-            rows = pq.ParquetFile(file.path, page_checksum_verification=True).read()
-            rows = rows.select(schema.names).cast(schema)
-            within = pc.and_(pc.greater(rows[CN], low), pc.less_equal(rows[CN], high))
-            found.append(rows.filter(within))
+    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in store.shape.delta])
+    paths = [f.path for f in files]
+    within = (pc.field(CN) > low) & (pc.field(CN) <= high)
+    with reading(store.delta.path, paths):
+        delta = ds.dataset(paths, schema=schema, format=CHECKED) if paths else None
+        rows = schema.empty_table() if delta is None else delta.to_table(filter=within)
     keys = [name for name, _ in store.shape.stored]
-    summed = _comparable(pa.concat_tables(found)).group_by(keys).aggregate([(COUNT, "sum")])
+    summed = _comparable(rows).group_by(keys).aggregate([(COUNT, "sum")])
     signed = summed.rename_columns([*keys, COUNT])
     count = signed[COUNT] if upto >= after else pc.negate(signed[COUNT])
     signed = signed.set_column(len(keys), COUNT, count)

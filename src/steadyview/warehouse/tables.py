@@ -254,7 +254,7 @@ def remove_others(owner: Owner, views: Iterable[str]) -> list[str]:
 
 def remove_folder(folder: Path, work: Path) -> None:
     """Delete it, or only the link where it is one. It is gone at once, or still whole."""
-    if folder.is_symlink():
+    if folder.is_symlink() or folder.is_file():
         folder.unlink()
     elif folder.exists():
         folder.rename(work / "removed")
