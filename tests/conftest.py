@@ -96,6 +96,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     folder: Path = tmp_path_factory.mktemp("spark")
+    # for Spark's own Python processes: what they import is what is tested here
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     builder = SparkSession.builder.appName("steadyview tests")
     for key, value in {**SPARK, "spark.sql.warehouse.dir": folder.as_uri()}.items():
         builder = builder.config(key, value)

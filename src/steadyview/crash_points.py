@@ -29,6 +29,9 @@ BATCH = (
     "published",
     "settled",
     "acknowledged",
+    "table-written",
+    "table-committed",
+    "table-placed",
 )
 TIDYING = (
     "states-forgotten",

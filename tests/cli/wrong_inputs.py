@@ -259,6 +259,7 @@ INPUTS: Mapping[str, Told] = {
     "a misspelt prefix of a property": view(CREATE.format("'steadyviw.level' = 'strong'")),
     "a misspelt level": view(CREATE.format("'steadyview.level' = 'stong'")),
     "a misspelt fallback": view(CREATE.format("'steadyview.fallback' = 'recomput'")),
+    "a misspelt table setting": view(CREATE.format("'steadyview.table' = 'every bath'")),
     "a misspelt algorithm": view(CREATE.format("'steadyview.algorithm' = 'swep'")),
     "an algorithm that needs keys": view(CREATE.format("'steadyview.algorithm' = 'strobe'")),
     # a view's SQL

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from deltalake import DeltaTable
+
+from steadyview.warehouse.table_mark import read_mark
 from tests.crash import commits
 from tests.crash.shop import VIEWS, Shop, comparable
 
@@ -36,6 +39,28 @@ def check_rows(shop: Shop, reader: Reader, views: Iterable[str]) -> None:
     newest = commits.last_cn(shop.warehouse)
     assert commits.seen_at(shop.warehouse, newest)["shop"] == len(shop.states["shop"]) - 1
     assert crm_at(shop, reader, views, newest) == len(shop.states["crm"]) - 1
+
+
+Tables = dict[str, tuple[int, list[str]]]
+"""By view, the cn of its table and its rows."""
+
+
+def tables(shop: Shop, views: Iterable[str]) -> Tables:
+    """What any Delta reader sees."""
+    found = {}
+    for view in views:
+        folder = shop.warehouse / "views" / view
+        mark = read_mark(folder)
+        assert mark is not None
+        rows = DeltaTable(folder).to_pyarrow_table().to_pylist()
+        found[view] = mark.cn, comparable([list(row.values()) for row in rows])
+    return found
+
+
+def check_tables(shop: Shop, reader: Reader, found: Tables) -> None:
+    """Each is the view at its cn."""
+    for view, (cn, rows) in found.items():
+        assert rows == comparable(reader.ask("rows", view=view, at=cn)), (view, cn)
 
 
 def past_cn(shop: Shop, views: Iterable[str]) -> int:

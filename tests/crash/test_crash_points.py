@@ -2,7 +2,8 @@
 
 Every case: a keeper is killed at a crash point in the middle of `run_once` (changes at both
 sources, a new view to build, old ones to roll), another one takes over after more changes, and
-every view is what the databases say, at every cn looked at. The same while old files are merged and
+every view is what the databases say, at every cn looked at, and every table is its view at the cn
+that it names, also just after the crash. The same while old files are merged and
 forgotten: that comes last, for it leaves no past to look at.
 """
 
@@ -14,7 +15,15 @@ import pytest
 
 from steadyview.crash_points import BATCH, TIDYING
 from tests.crash import commits
-from tests.crash.checks import check_all, check_newest, check_rows, crm_at, past_cn
+from tests.crash.checks import (
+    check_all,
+    check_newest,
+    check_rows,
+    check_tables,
+    crm_at,
+    past_cn,
+    tables,
+)
 from tests.crash.keepers import Keeper, Killed
 from tests.crash.shop import new_shop
 
@@ -69,10 +78,15 @@ def test_killed_here_nothing_is_lost_and_nothing_is_twice(world, point):
     with pytest.raises(Killed):
         world.keeper.ask("once", crash_at=point)
     world.end()
+    left = tables(world.shop, ["sold", "totals"])
     world.shop.sell(1)
     world.shop.move(1)
     world.keeper.ask("once")
     check_newest(world.shop, world.keeper, ["sold", "totals", new])
+    check_tables(world.shop, world.keeper, left)
+    made = tables(world.shop, ["sold", "totals", new])
+    assert {cn for cn, _ in made.values()} == {commits.last_cn(world.shop.warehouse)}
+    check_tables(world.shop, world.keeper, made)
 
 
 def test_killed_between_pieces_what_was_published_stays_and_the_next_life_goes_on(world):

@@ -65,14 +65,14 @@ def test_a_missing_log_file_is_refused_where_it_is_needed(shop, spark):
 
 
 def test_a_missing_base_file_is_refused_where_it_is_needed(shop, spark):
-    for file in (shop.warehouse / "views").glob("regions-*/base/data/**/*.parquet"):
+    for file in (shop.warehouse / "nodes").glob("regions-*/base/data/**/*.parquet"):
         file.unlink()
     with opened(shop.folder, spark) as here, pytest.raises(StorageDamaged, match="lacks a file"):
         here.ask("rows", view="regions")
 
 
 def test_a_table_with_features_that_we_would_misread_is_refused(shop, spark):
-    (log,) = (shop.warehouse / "views").glob("regions-*/delta/_delta_log")
+    (log,) = (shop.warehouse / "nodes").glob("regions-*/delta/_delta_log")
     newest = max(int(f.stem) for f in log.glob("*.json"))
     protocol = {
         "minReaderVersion": 3,

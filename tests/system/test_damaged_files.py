@@ -74,7 +74,7 @@ def test_a_damaged_base_file_is_named_and_stops_its_view_alone(
     damaged = {}
     for how in (halved, emptied, flipped):
         view = how.__name__
-        files = (wh.project.warehouse / "views").glob(f"{view}-*/base/data/**/*.parquet")
+        files = (wh.project.warehouse / "nodes").glob(f"{view}-*/base/data/**/*.parquet")
         damaged[view] = max(files, key=lambda file: file.stat().st_size)
         tamper(damaged[view], how)
         with pytest.raises(Exception) as found:  # noqa: PT011 - ours at once, or Spark's

@@ -207,7 +207,7 @@ def test_a_warehouse_without_its_catalog_and_a_catalog_without_its_files_are_tol
             wh.run_once()
     shutil.rmtree(warehouse)
     shutil.copytree(tmp_path / "kept", warehouse)
-    shutil.rmtree(warehouse / "views")
+    shutil.rmtree(warehouse / "nodes")
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
         assert view_of(wh, "other").state == "stopped"

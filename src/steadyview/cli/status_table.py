@@ -16,7 +16,8 @@ _GOOD = frozenset({"active", "capturing", "idle"})
 def status_table(status: Any) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
     tables = (_headline(status), _sources(status), _views(status))
-    return Group(*tables, *_building(status), *_unaudited(status), *_errors(status))
+    below = (*_building(status), *_unaudited(status), *_unwritten(status), *_errors(status))
+    return Group(*tables, *below)
 
 
 def status_line(status: Any) -> str:
@@ -82,6 +83,11 @@ def _building(status: Any) -> list[Text]:
 
 def _unaudited(status: Any) -> list[Text]:
     return [Text(text, style="yellow") for s in status.sources for text in s.unaudited]
+
+
+def _unwritten(status: Any) -> list[Text]:
+    tables = ((v.name, v.table) for v in status.views if v.table is not None)
+    return [Text(f"{name}, its table: {t.error}", style="yellow") for name, t in tables if t.error]
 
 
 def _how(view: Any) -> str:

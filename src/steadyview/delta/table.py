@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
+from deltalake.table import TableFeatures
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
 from steadyview.crash_points import crash_point
@@ -77,6 +78,11 @@ class Table:
     def schema(self) -> pa.Schema:
         """The declared columns."""
         return pa.schema(self._open().schema())
+
+    def property(self, name: str) -> str | None:
+        """A property of the table, None where it has not got it."""
+        found = self._open().metadata().configuration.get(name)
+        return None if found is None else str(found)
 
     def done(self, app: str, version: int) -> bool:
         """Whether the write (app, version), or a later one of that app, is in the table."""
@@ -138,6 +144,32 @@ class Table:
                 return int(handle.version())
             return self._write(handle, Transaction(app, version), adds, removes, metadata or {})
 
+    def overwrite(
+        self,
+        app: str,
+        version: int,
+        adds: Sequence[AddedFile],
+        schema: pa.Schema,
+        metadata: Mapping[str, str],
+    ) -> int:
+        """Make these files, of whichever columns, all that the table lists, in one step."""
+        with _locks[str(self.path)], told(self.path):
+            handle = self._open()
+            if _lacks_feature(handle, schema):
+                handle.alter.add_feature(
+                    TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True
+                )
+                handle = self._open()
+            self._check(handle, adds, ())
+            actions = _added(adds, int(time.time() * 1000))
+            handle.create_write_transaction(
+                actions,
+                mode="overwrite",
+                schema=_nullable(schema),
+                commit_properties=_properties(Transaction(app, version), metadata),
+            )
+            return self._written(handle)
+
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
         """Append nullable columns; those that are there are left alone. Old files read as NULL."""
         with _locks[str(self.path)]:
@@ -147,12 +179,19 @@ class Table:
             if new:
                 self._alter(handle, pa.schema(new))
 
-    def vacuum(self, retention: timedelta) -> int:
-        """Delete files unlisted for longer than `retention`; how many. Only under the lease."""
+    def vacuum(self, retention: timedelta, metadata: Mapping[str, str] | None = None) -> int:
+        """Delete files unlisted for longer than `retention`; how many. Only under the lease.
+
+        `metadata` is what the commits that tell of it carry.
+        """
         hours = int(retention.total_seconds() // 3600)
         with _locks[str(self.path)], told(self.path):
             gone = self._open().vacuum(
-                hours, dry_run=False, enforce_retention_duration=False, full=True
+                hours,
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=True,
+                commit_properties=CommitProperties(custom_metadata=dict(metadata or {})),
             )
         crash_point("vacuumed")
         return len(gone)
@@ -181,16 +220,19 @@ class Table:
         with told(self.path):
             self._check(handle, adds, removes)
             gone = [RemoveAction(path, True, now, None, {}) for path in removes]
-            come = [AddAction(f.path, f.size, {}, now, True, f.stats()) for f in adds]
             handle.create_write_transaction(
-                [*gone, *come],
+                [*gone, *_added(adds, now)],
                 mode="append",
                 schema=handle.schema(),
                 commit_properties=_properties(name, metadata),
             )
-            # The handle itself keeps the version it read; compare-and-swap wrote the next one.
-            written = int(handle.version()) + 1
-            _sync_log(self.path, written)
+            return self._written(handle)
+
+    def _written(self, handle: DeltaTable) -> int:
+        """The version that a handle's write has made, on the disk."""
+        # The handle itself keeps the version it read; compare-and-swap wrote the next one.
+        written = int(handle.version()) + 1
+        _sync_log(self.path, written)
         return written
 
     def _check(self, handle: DeltaTable, adds: Sequence[AddedFile], removes: Sequence[str]) -> None:
@@ -233,8 +275,27 @@ def _create(
         settings["delta.dataSkippingStatsColumns"] = ",".join(ranged)
     else:
         settings["delta.dataSkippingNumIndexedCols"] = "0"
-    nullable = pa.schema([field.with_nullable(True) for field in schema])
-    DeltaTable.create(str(path), nullable, mode="ignore", configuration=settings)
+    DeltaTable.create(
+        str(path),
+        _nullable(schema),
+        mode="ignore",
+        configuration=settings,
+        raise_if_key_not_exists=False,
+    )
+
+
+def _nullable(schema: pa.Schema) -> Schema:
+    return Schema.from_arrow(pa.schema([field.with_nullable(True) for field in schema]))
+
+
+def _added(files: Sequence[AddedFile], now: int) -> list[AddAction]:
+    return [AddAction(f.path, f.size, {}, now, True, f.stats()) for f in files]
+
+
+def _lacks_feature(handle: DeltaTable, schema: pa.Schema) -> bool:
+    """Whether columns of these types need one: times without a zone do."""
+    without_zone = any(pa.types.is_timestamp(f.type) and f.type.tz is None for f in schema)
+    return without_zone and not handle.protocol().reader_features
 
 
 def _app_version(handle: DeltaTable, app: str) -> int:

@@ -99,9 +99,13 @@ class PlanNode:
         return tuple(dict.fromkeys(i.node for i in self.inputs if isinstance(i, FromNode)))
 
 
+HIDDEN = "~"
+"""How the name of a node begins that is part of views and none itself."""
+
+
 def hidden_name(node: PlanNode) -> str:
     """What a node is called that is part of views and none itself."""
-    return f"~{node.digest[:12]}"
+    return f"{HIDDEN}{node.digest[:12]}"
 
 
 _CLASSES = {

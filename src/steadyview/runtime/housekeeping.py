@@ -18,6 +18,7 @@ from steadyview.errors import OutsideRetention, StorageDamaged
 from steadyview.runtime.building import clear_builds
 from steadyview.runtime.kept import inputs_of
 from steadyview.runtime.parts import Parts
+from steadyview.warehouse.tables import vacuum
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 EVERY = 600.0
@@ -51,6 +52,9 @@ class Housekeeping:
                 # damaged files stop their view when it is worked on
                 with suppress(StorageDamaged):
                     self._tidy_view(row, cutoff)
+                # and a damaged table is written anew
+                with suppress(StorageDamaged):
+                    vacuum(self._parts.root, row.name, READERS)
         self._remove_dropped()
         clear_builds(self._parts)
         self.logs()

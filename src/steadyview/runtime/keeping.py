@@ -23,6 +23,7 @@ from steadyview.runtime.moment import open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
+from steadyview.runtime.publishing_tables import Tables
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
@@ -34,6 +35,7 @@ from steadyview.runtime.schemas import (
     record_relations,
 )
 from steadyview.runtime.status import RunSummary
+from steadyview.warehouse.view_store import adopt_folders
 
 Plan = Callable[[Relations], list[Planned | Refused]]
 Report = Callable[[], None]
@@ -84,6 +86,7 @@ class Keeping:
         self._catalog = parts.catalog
         self._plan = plan
         parts.clear_work()
+        adopt_folders(parts.root)
         present = present_sources(parts)
         self._relations = present.relations
         self._defects = present.defects
@@ -95,6 +98,7 @@ class Keeping:
             present.away,
         )
         self._housekeeping = Housekeeping(parts)
+        self.tables = Tables(parts)
         self._builder: threading.Thread | None = None
         self._builder_error: Exception | None = None
         self._signature = self._view_files()
@@ -192,6 +196,7 @@ class Keeping:
             lambda sources: self._maintainer.one_by_one(sources, None),
         )
         self._maintainer.apply(everything=True)
+        self.tables.now()
         self._stand_still()
         for source in self._auditor.due(sorted(self._parts.sources.keys() - wrong.keys())):
             for unequal in self._auditor.audit(source):
@@ -202,6 +207,8 @@ class Keeping:
         for error in (*wrong.values(), *self._maintainer.losses.defects().values()):
             raise error
         self._maintainer.faults.check()
+        for error in self.tables.errors().values():
+            raise error
         cn = self._parts.catalog.commits.last_cn()
         return RunSummary(
             cn - first,
@@ -256,6 +263,7 @@ class Keeping:
             self._maintainer.end_building()
         self._auditor.end()
         self.captures.stop()
+        self.tables.stop()
         while self._auditing():
             self._auditor.end()
             assert self._audit is not None
@@ -289,6 +297,7 @@ class Keeping:
         self._maintainer.mend()
         self._build()
         self._housekeeping.sometimes()
+        self.tables.beside()
         available = self.captures.available()
         self._examine(available)
         self._audit_beside(available)

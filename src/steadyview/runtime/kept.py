@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import ViewRow
 from steadyview.maintenance.algorithms import BATCHED, kind_of
 from steadyview.maintenance.fitting import promised
 from steadyview.plans.plan import PlanNode, from_json, to_json
 from steadyview.runtime.planning import Planned
+from steadyview.views.trailing import Trailing, trailing
+
+if TYPE_CHECKING:
+    from steadyview.warehouse.view_store import Shape
 
 
 def described(plan: Planned, inputs: Mapping[str, int]) -> str:
@@ -29,6 +33,7 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             "columns": plan.columns,
             "plan": None if plan.node is None else to_json(plan.node),
             "inputs": dict(inputs),
+            "table": None if plan.text is None else plan.text.table,
         }
     )
 
@@ -52,6 +57,20 @@ def plan_of(row: ViewRow) -> PlanNode | None:
     """The plan by which it is kept; None where it is recomputed, or refused."""
     found = _described(row).get("plan")
     return None if found is None else from_json(found)
+
+
+def shape_of(row: ViewRow) -> Shape:
+    """The columns of the rows that people see, by which they are stored."""
+    # imported late: what the catalog says needs no Delta
+    from steadyview.warehouse.view_store import Shape
+
+    columns = tuple((name, type_) for name, type_ in _described(row).get("columns", ()))
+    return Shape(columns, incremental=row.kind == "incremental")
+
+
+def trailing_of(row: ViewRow) -> Trailing:
+    """How far its table may trail."""
+    return trailing(_described(row).get("table"))
 
 
 def has_every_state(row: ViewRow) -> bool:

@@ -85,9 +85,10 @@ class Parts:
         return self.project.warehouse
 
     def clear_work(self) -> None:
-        """Remove what killed batches left; readers of other processes keep their folders."""
-        for folder in (self.root / "work").glob("batch-*"):
-            shutil.rmtree(folder, ignore_errors=True)
+        """Remove what killed keepers left; readers of other processes keep their folders."""
+        for label in ("batch", "table"):
+            for folder in (self.root / "work").glob(f"{label}-*"):
+                shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def work_folder(self, label: str) -> Iterator[Path]:

@@ -9,14 +9,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from steadyview.catalog import Base, Catalog, ViewRow, from_us, to_us
+from steadyview.catalog import Catalog, ViewRow, from_us, to_us
 from steadyview.errors import ConfigError, OutsideRetention
-from steadyview.runtime.kept import algorithm_of, has_every_state
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
+from steadyview.runtime.state_kept import check_kept
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.history import changes
-from steadyview.warehouse.states import States, check_readable, nearest
+from steadyview.warehouse.states import States, check_readable
 from steadyview.warehouse.view_store import ViewStore
 
 At = int | datetime | str | None
@@ -62,11 +62,8 @@ def rows_at(parts: Parts, spark: SparkSession, plan: Planned, row: ViewRow, cn: 
     bases = parts.catalog.views.bases(plan.name)
     # after the bases: a view delta that reaches as far as the newest of them
     row = row_of(parts.catalog, plan)
-    if row.kind == "recomputed":
-        _check_recomputed(parts, plan, bases, cn)
-    elif not has_every_state(row):
-        _check_installed(parts, plan, row, cn)
     store = ViewStore(parts.root, row, plan.shape)
+    check_kept(parts.catalog, store, row, bases, cn)
     return States(spark, store).visible(row, bases, cn)
 
 
@@ -121,28 +118,3 @@ def _transaction_ids(
         for source, seqs in by_source.items()
         for row in log.transactions(source, min(seqs), max(seqs)).to_pylist()
     }
-
-
-def _check_recomputed(parts: Parts, plan: Planned, bases: list[Base], cn: int) -> None:
-    """A recomputed view has states only where it was recomputed, and until its sources change."""
-    base = nearest(bases, cn)
-    runs = parts.catalog.commits.runs(base.cn + 1, cn)
-    if cn < base.cn or any(run.source in plan.sources for run in runs):
-        known = ", ".join(str(b.cn) for b in bases[-5:])
-        raise OutsideRetention(
-            f'view "{plan.name}" is recomputed and has no state at cn {cn}',
-            detail=f"its newest states are at cn {known}",
-        )
-
-
-def _check_installed(parts: Parts, plan: Planned, row: ViewRow, cn: int) -> None:
-    """Such a view has the states that were installed, each until its sources change again."""
-    check_readable(row, cn)
-    known = {row.start_cn, row.cn, *ViewStore(parts.root, row, plan.shape).changed_at(row)}
-    last = max((c for c in known if c is not None and c <= cn), default=row.oldest_cn)
-    if any(run.source in plan.sources for run in parts.catalog.commits.runs(last + 1, cn)):
-        raise OutsideRetention(
-            f'view "{plan.name}" has no state at cn {cn}',
-            detail=f"it is kept by {algorithm_of(row)}, which installed one at cn {last}",
-            hint="views kept at level complete can be read at every cn",
-        )

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from steadyview.catalog import Catalog, SourceState, ViewRow, from_us
-from steadyview.errors import OutsideRetention
+from steadyview.errors import OutsideRetention, SteadyviewError
+from steadyview.warehouse.table_mark import read_mark, table_folder
 
 SILENT_SECONDS = 30.0
 """A run writes contact with its sources down more often than this."""
@@ -36,10 +38,22 @@ class SourceStatus:
 
 
 @dataclass(frozen=True)
+class TableStatus:
+    """A view's table for other programs: at `path`, with the rows of `cn`.
+
+    `error`: why it could not be written lately.
+    """
+
+    path: str
+    cn: int | None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class ViewStatus:
     """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none).
 
-    `progress`: how far a first state is that takes long, for people.
+    `progress`: how far a first state is that takes long, for people. `table`: None if it has none.
     """
 
     name: str
@@ -52,6 +66,7 @@ class ViewStatus:
     rows_per_second: float | None
     error: str | None
     progress: str | None = None
+    table: TableStatus | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +144,17 @@ def view_status(
         row.error,
         progress,
     )
+
+
+def table_status(
+    root: Path, view: str, error: SteadyviewError | None = None
+) -> TableStatus | None:
+    """Where the view's table is, and what it holds."""
+    folder = table_folder(root, view)
+    mark = read_mark(folder)
+    if mark is None and error is None:
+        return None
+    return TableStatus(str(folder), mark and mark.cn, None if error is None else str(error))
 
 
 def build_progress(catalog: Catalog) -> dict[str, str]:

@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from steadyview.errors import (
 )
 from steadyview.modes import settle
 from steadyview.nearest import nearest_or_all
+from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.project import load_project
@@ -38,6 +39,7 @@ from steadyview.runtime.status import (
     Status,
     build_progress,
     source_status,
+    table_status,
     time_of,
     unaudited,
     view_status,
@@ -64,8 +66,6 @@ if TYPE_CHECKING:
 # What needs Spark, Delta or a driver is imported where it is used: `status` answers without them.
 
 At = int | datetime | str | None
-HIDDEN = "~"
-"""How the name of a node begins that is part of views and none itself."""
 Progress = Callable[[Status], None]
 
 
@@ -191,6 +191,7 @@ class Warehouse:
         keeping = self._keeping
         errors = keeping.errors() if keeping else {}
         rates = keeping.rates() if keeping else {}
+        unwritten = keeping.tables.errors() if keeping else {}
         building = build_progress(catalog)
         held = holder(self.project.warehouse)
         return Status(
@@ -210,7 +211,10 @@ class Warehouse:
                 for s in catalog.sources.states()
             ],
             [
-                view_status(catalog, r, last, now, rates.get(r.name), building.get(r.name))
+                replace(
+                    view_status(catalog, r, last, now, rates.get(r.name), building.get(r.name)),
+                    table=table_status(self.project.warehouse, r.name, unwritten.get(r.name)),
+                )
                 for r in catalog.views.all()
                 if not r.name.startswith(HIDDEN)
             ],
@@ -601,7 +605,7 @@ def _refuse_orphans(warehouse: Path) -> None:
     """Files of a warehouse without its catalog are adopted by nobody."""
     if (warehouse / "catalog.db").exists():
         return
-    left = [name for name in ("views", "log") if any((warehouse / name).glob("*"))]
+    left = [name for name in ("nodes", "views", "log") if any((warehouse / name).glob("*"))]
     if left:
         raise StorageDamaged(
             f'warehouse "{warehouse}" has files of views but no catalog',

@@ -18,8 +18,14 @@ from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean, nearest
 from steadyview.views.misreadings import misspelt_word
 from steadyview.views.source_text import SourceText, Token
+from steadyview.views.trailing import FORMS, trailing
 
-PROPERTIES = ("steadyview.level", "steadyview.algorithm", "steadyview.fallback")
+PROPERTIES = (
+    "steadyview.level",
+    "steadyview.algorithm",
+    "steadyview.fallback",
+    "steadyview.table",
+)
 LEVELS = ("convergent", "weak", "strong", "complete")
 FALLBACKS = ("recompute", "refuse")
 _NAME = re.compile(r"\w{1,128}")
@@ -51,6 +57,11 @@ class ViewText:
     def fallback(self) -> str:
         """What to do when the view is refused: 'recompute' or 'refuse' (the default)."""
         return self.properties.get("steadyview.fallback", "refuse")
+
+    @property
+    def table(self) -> str | None:
+        """How far the view's table may trail, as the file has it; see `trailing`."""
+        return self.properties.get("steadyview.table")
 
     def source(self) -> SourceText:
         """The SELECT's tokens, with places in the file."""
@@ -182,11 +193,20 @@ class _Reader:
         if key == "steadyview.fallback" and value not in FALLBACKS:
             fact, way = f'asks for the unknown fallback "{value}"', did_you_mean(value, FALLBACKS)
             raise refuse("UNKNOWN_FALLBACK", at, fact, instead=way)
+        if key == "steadyview.table":
+            self._check_table(at, value)
         if key == "steadyview.algorithm":
             self._algorithm_at = self._source.place(self._source.offset(at))
         if key not in PROPERTIES and nearest(key.partition(".")[0], ["steadyview"]):
             fact, way = f'has the unknown property "{key}"', did_you_mean(key, PROPERTIES)
             raise refuse("UNKNOWN_PROPERTY", at, fact, instead=way)
+
+    def _check_table(self, at: int, value: str) -> None:
+        try:
+            trailing(value)
+        except ValueError:
+            fact, way = f'has the unknown table setting "{value}"', did_you_mean(value, FORMS)
+            raise self._source.refuse_at("UNKNOWN_TABLE_SETTING", at, fact, instead=way) from None
 
     def _string(self) -> str:
         token = self._next()

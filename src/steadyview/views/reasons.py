@@ -83,7 +83,8 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "UNKNOWN_PROPERTY",
         "a 'steadyview.*' property is not known",
-        "the properties are 'steadyview.level', 'steadyview.algorithm' and 'steadyview.fallback'",
+        "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback' and"
+        " 'steadyview.table'",
     ),
     Reason(
         "UNKNOWN_LEVEL",
@@ -94,6 +95,11 @@ REASONS: tuple[Reason, ...] = (
         "UNKNOWN_FALLBACK",
         "the fallback is not known",
         "'steadyview.fallback' is 'recompute' or 'refuse'",
+    ),
+    Reason(
+        "UNKNOWN_TABLE_SETTING",
+        "how far the view's table may trail is not known",
+        "'steadyview.table' is 'every batch', 'every N seconds' (or minutes, hours), or 'never'",
     ),
     Reason(
         "UNKNOWN_ALGORITHM",

@@ -16,6 +16,14 @@ def below_zero(view: str, shape: Shape, cn: int) -> str:
     return raising(_error(view, f"at or before cn {cn}"), _named(shape))
 
 
+def below_zero_error(view: str, cn: int, row: str) -> ViewStopped:
+    """The same where the row is at hand itself."""
+    error = _error(view, f"at or before cn {cn}")
+    return ViewStopped(
+        error.message, detail=str(error.detail).replace("{row}", row), hint=error.hint
+    )
+
+
 def _error(view: str, when: str) -> ViewStopped:
     return ViewStopped(
         f'view "{view}" would hold a row fewer than zero times',

@@ -8,11 +8,13 @@
 A write of delta or steps is named by the last cn it covers, so what was committed but not published
 before a crash is found and adopted: each table takes only what lies beyond its own last cn. State
 and steps are read by whoever keeps the node, delta and base by everybody. The files of a base lie
-in folders `_bucket={B}-{b}`: rows with hash b of B.
+in folders `_bucket={B}-{b}`: rows with hash b of B. What other programs read is not here: see
+`tables.py`.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,10 +30,14 @@ from steadyview.catalog.views import Base, ViewRow
 from steadyview.changes import arrow_type
 from steadyview.crash_points import crash_point
 from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table, slug
+from steadyview.delta.durability import make_folder
 from steadyview.delta.parquet import reading
 
+_FOLDER = re.compile(r".+-\d+")
 DELTA, BASE, STEPS, STATE = "delta", "base", "steps", "state"
 COUNT, CN = "_count", "_cn"
+NODES = "nodes"
+"""The folder of the warehouse in which all of this lies."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class ViewStore:
     def __init__(self, root: Path, row: ViewRow, shape: Shape) -> None:
         self.name = row.name
         self.shape = shape
-        self.folder = root / "views" / f"{slug(row.name)}-{row.id}"
+        self.folder = root / NODES / f"{slug(row.name)}-{row.id}"
         self.delta = Table(self.folder / DELTA)
         self.base = Table(self.folder / BASE)
         self.steps = Table(self.folder / STEPS)
@@ -208,6 +214,17 @@ class ViewStore:
         if upto <= after:
             return []
         return [f for f in self.delta.files(version) if f.may_hold("_cn", after + 1, upto)]
+
+
+def adopt_folders(root: Path) -> None:
+    """Take over what lies where these folders were in warehouses of before: among the views.
+
+    A view's name has no dash, so none of these can be a view's own table.
+    """
+    for folder in (root / "views").glob("*-*"):
+        if _FOLDER.fullmatch(folder.name) and (folder / BASE).is_dir():
+            make_folder(root / NODES)
+            folder.rename(root / NODES / folder.name)
 
 
 @contextmanager

@@ -1,0 +1,55 @@
+"""Which of a view's states can be read, as the catalog and the view's own files know it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steadyview.catalog import Base, Catalog, ViewRow
+from steadyview.errors import OutsideRetention
+from steadyview.runtime.kept import algorithm_of, has_every_state, plan_of
+from steadyview.views.mentions import mentions_source
+from steadyview.warehouse.states import check_readable, nearest
+from steadyview.warehouse.view_store import ViewStore
+
+
+def check_kept(
+    catalog: Catalog, store: ViewStore, row: ViewRow, bases: Sequence[Base], cn: int
+) -> None:
+    """OutsideRetention unless the view has a state at cn, and it is kept."""
+    check_readable(row, cn)
+    if row.kind == "recomputed":
+        _check_recomputed(catalog, row, bases, cn)
+    elif not has_every_state(row):
+        _check_installed(catalog, store, row, cn)
+
+
+def _check_recomputed(catalog: Catalog, row: ViewRow, bases: Sequence[Base], cn: int) -> None:
+    """A recomputed view has states only where it was recomputed, and until its sources change."""
+    base = nearest(bases, cn)
+    if cn < base.cn or _changed(catalog, row, base.cn, cn):
+        known = ", ".join(str(b.cn) for b in bases[-5:])
+        raise OutsideRetention(
+            f'view "{row.name}" is recomputed and has no state at cn {cn}',
+            detail=f"its newest states are at cn {known}",
+        )
+
+
+def _check_installed(catalog: Catalog, store: ViewStore, row: ViewRow, cn: int) -> None:
+    """Such a view has the states that were installed, each until its sources change again."""
+    known = {row.start_cn, row.cn, *store.changed_at(row)}
+    last = max((c for c in known if c is not None and c <= cn), default=row.oldest_cn)
+    if _changed(catalog, row, last, cn):
+        raise OutsideRetention(
+            f'view "{row.name}" has no state at cn {cn}',
+            detail=f"it is kept by {algorithm_of(row)}, which installed one at cn {last}",
+            hint="views kept at level complete can be read at every cn",
+        )
+
+
+def _changed(catalog: Catalog, row: ViewRow, after: int, upto: int) -> bool:
+    """Whether a source that the view reads has committed anything in between."""
+    committed = {run.source for run in catalog.commits.runs(after + 1, upto)}
+    plan = plan_of(row)
+    if plan is None:
+        return any(mentions_source(row.sql, source) for source in committed)
+    return any(name.source in committed for name in plan.used())
