@@ -22,6 +22,10 @@ from steadyview.crash_points import VARIABLE
 from steadyview.delta import compaction
 from steadyview.errors import SteadyviewError
 from steadyview.runtime import building, housekeeping, pieces
+from steadyview.warehouse import apply
+
+# in every life bases are rolled
+apply.RESIDUAL_FILES = 0
 
 
 def attached() -> Any:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from steadyview.algebra import Bag, Row
 from steadyview.runtime.warehouse import Warehouse
+from steadyview.warehouse import apply
 from steadyview.warehouse.view_store import ViewStore
 
 Admit = Callable[[str], int]
@@ -32,6 +33,16 @@ def capturing(wh: Warehouse) -> Iterator[Admit]:
             return wh._catalog.commits.last_cn()
 
         yield admit
+
+
+@contextmanager
+def rolling() -> Iterator[None]:
+    """Every base is rolled that has a residual, however small."""
+    usual, apply.RESIDUAL_FILES = apply.RESIDUAL_FILES, 0
+    try:
+        yield
+    finally:
+        apply.RESIDUAL_FILES = usual
 
 
 def bag(frame: DataFrame) -> Bag[Row]:

@@ -19,7 +19,7 @@ from steadyview.errors import OutsideRetention
 from steadyview.runtime.warehouse import Warehouse
 from steadyview.warehouse import apply
 from tests.system.databases import SqliteFile, Writer, write_project
-from tests.system.maintained import bag, base_table, capturing, read, stored, table_bag
+from tests.system.maintained import bag, base_table, capturing, read, rolling, stored, table_bag
 
 VIEWS = {
     "bought": """SELECT p.buyer, p.price, w.town
@@ -89,9 +89,10 @@ def wh(
     """Seven commits in two batches; the base was rolled to cn 4, then to cn 7."""
     folder = write_project(tmp_path_factory.mktemp("reading"), {"shop": shop}, VIEWS)
     with steadyview.open(folder, spark=spark) as opened:
-        opened.run_once()
-        _commit(opened, shop.writer(), HISTORY[:4])
-        _commit(opened, shop.writer(), HISTORY[4:])
+        with rolling():
+            opened.run_once()
+            _commit(opened, shop.writer(), HISTORY[:4])
+            _commit(opened, shop.writer(), HISTORY[4:])
         yield opened
 
 
@@ -128,7 +129,7 @@ def test_a_global_aggregate_without_rows_is_one_row(wh: Warehouse) -> None:
 
 def test_reads_on_both_sides_of_the_base_agree_with_recomputation(wh: Warehouse) -> None:
     bases = {wh._catalog.views.get(name).base_cn for name in ("bought", "by_town", "overall")}
-    assert bases <= {5, 6, 7}, "run_once rolled the bases"
+    assert bases <= {5, 6, 7}, "the bases were rolled"
     for cn in (1, 5, NEWEST):
         verdicts = wh.verify(["bought", "by_town", "overall"], at=cn)
         assert [(v.cn, v.equal) for v in verdicts] == [(cn, True)] * 3
@@ -245,7 +246,7 @@ def test_a_base_of_several_buckets_is_rolled_bucket_by_bucket(
         "groups": "SELECT y, COUNT(*) AS n, SUM(x) AS total FROM s.r GROUP BY y",
     }
     folder = write_project(tmp_path / "project", {"s": database}, views)
-    with steadyview.open(folder, spark=spark) as wh:
+    with steadyview.open(folder, spark=spark) as wh, rolling():
         wh.run_once()
         writer.execute("INSERT INTO r VALUES (1, 'new'), (NULL, NULL)")
         wh.run_once()

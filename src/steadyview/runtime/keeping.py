@@ -182,7 +182,7 @@ class Keeping:
         return busy
 
     def once(self, report: Report | None) -> RunSummary:
-        """Everything committed before now, propagated, applied and published.
+        """Everything committed before now, propagated and published; bases are rolled that are due.
 
         What is wrong with one source, or one table of it, is raised in the end, when all that does
         not read it went on.
@@ -195,7 +195,7 @@ class Keeping:
             lambda sources: self._maintainer.cycle(sources, building=False),
             lambda sources: self._maintainer.one_by_one(sources, None),
         )
-        self._maintainer.apply(everything=True)
+        self._maintainer.apply()
         self.tables.now()
         self._stand_still()
         for source in self._auditor.due(sorted(self._parts.sources.keys() - wrong.keys())):
