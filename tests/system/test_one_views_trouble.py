@@ -92,14 +92,14 @@ def test_a_join_key_or_a_sum_that_overflows_stops_its_view_just_before(
 def test_a_fault_of_ours_in_one_view_leaves_it_where_it_is_and_is_tried_again(
     wh: Warehouse, database: SqliteFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = Batch._finish
+    stored = Batch._stored
 
-    def faulty(batch: Batch, share: Any) -> Any:
+    def faulty(batch: Batch, share: Any, *change: Any) -> Any:
         if share.work.plan.name == "kinds":
             raise ZeroDivisionError("by a fault of ours")
-        return finish(batch, share)
+        return stored(batch, share, *change)
 
-    monkeypatch.setattr(Batch, "_finish", faulty)
+    monkeypatch.setattr(Batch, "_stored", faulty)
     database.writer().execute("INSERT INTO t VALUES (1, 7)")
     with pytest.raises(SteadyviewError, match='fault of its own in view "kinds"') as found:
         wh.run_once()

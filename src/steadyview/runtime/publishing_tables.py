@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steadyview.catalog import ViewRow
-from steadyview.errors import SteadyviewError
+from steadyview.errors import SteadyviewError, ViewStopped
 from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.kept import shape_of, trailing_of
 from steadyview.runtime.parts import Parts
@@ -129,6 +129,10 @@ class Tables:
         try:
             table.bring()
             self._errors.pop(row.name, None)
+        except ViewStopped as impossible:
+            # the view's own rows are wrong, not its table
+            if row.state != "stopped":
+                self._parts.catalog.views.stop(row.name, str(impossible), row.cn + 1)
         except Exception as error:  # noqa: BLE001 - told, and tried again
             # a stopped view's own files may be what it has stopped for
             if row.state != "stopped":
