@@ -133,7 +133,26 @@ def test_an_average_of_whole_numbers_is_an_exact_sum_and_a_count() -> None:
     grouping = define(text).grouping
     assert grouping is not None
     assert [a.number for a in grouping.averages] == [0, 1]
-    assert with_tables(view(text), NAMES, RELATIONS, grouping.averages[:1]) == (
+    assert with_tables(view(text), NAMES, RELATIONS, averages=grouping.averages[:1]) == (
         "SELECT (CAST(SUM(CAST(`orders`.id + 1 AS DECIMAL(38,0))) AS DOUBLE)"
         " / NULLIF(COUNT(`orders`.id + 1), 0)) * 2 AS x, mean(id) AS y FROM `o0` AS `orders`"
     )
+
+
+def test_in_as_a_value_is_spelled_out_and_in_as_a_condition_is_not() -> None:
+    def exact(text: str) -> str:
+        return with_tables(view(text), NAMES, RELATIONS, exact=True)
+
+    inner = "SELECT id FROM sales.orders"
+    there = "-c.id NOT IN (SELECT id FROM `o0` AS `orders`)"
+    value = f"(CASE WHEN {there} THEN TRUE WHEN NOT ({there}) THEN FALSE END)"
+    text = f"SELECT -c.id NOT IN ({inner}) IS NULL AS x FROM crm.customers c"
+    assert exact(text) == f"SELECT {value} IS NULL AS x FROM `c2` c"
+    within = "c.id IN (SELECT id FROM `o0` AS `orders`)"
+    text = f"SELECT 1 FROM crm.customers c WHERE NOT (c.id IN ({inner})) AND c.id IN ({inner})"
+    assert exact(text) == f"SELECT 1 FROM `c2` c WHERE NOT ({within}) AND {within}"
+    value = f"(CASE WHEN {within} THEN TRUE WHEN NOT ({within}) THEN FALSE END)"
+    text = f"SELECT 1 FROM crm.customers c WHERE c.id IN ({inner}) OR c.id = 2"
+    assert exact(text) == f"SELECT 1 FROM `c2` c WHERE {value} OR c.id = 2"
+    nested = f"SELECT c.id IN (SELECT id IN ({inner}) FROM sales.orders) AS x FROM crm.customers c"
+    assert exact(nested).count("THEN TRUE") == 3

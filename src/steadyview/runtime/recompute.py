@@ -55,7 +55,8 @@ class Recomputing:
                 uses[relation.name] = used
         names = {name: self._relation(plan, name, uses[name]) for name in relations}
         found = list(relations.values())
-        text = with_tables(plan.text, names, found, _of_whole_numbers(plan), views)
+        whole, exact = _of_whole_numbers(plan), plan.node is not None
+        text = with_tables(plan.text, names, found, views, averages=whole, exact=exact)
         return guarded(self.frames.spark, text, [*names.values(), *views.values()])
 
     def _hidden(self, plan: Planned) -> list[Planned]:

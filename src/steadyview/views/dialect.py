@@ -122,6 +122,25 @@ class ViewParser(SparkParser):
             found.meta["span"] = (start.start, self._prev.end + 1)
         return found
 
+    def _parse_range(
+        self, this: exp.Expr | None = None, parse_is: bool = False
+    ) -> exp.Expr | None:
+        """A comparison; IN keeps where it begins and ends."""
+        start = self._curr
+        found = super()._parse_range(this, parse_is)
+        inner = found
+        while isinstance(inner, (exp.Not, exp.Is, exp.Paren, exp.In)):
+            if isinstance(inner, exp.In) and start and this is None:
+                inner.meta.setdefault("span", (start.start, inner.meta["stop"]))
+            inner = inner.this
+        return found
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        found = super()._parse_in(this, alias)
+        assert self._prev
+        found.meta["stop"] = self._prev.end + 1
+        return found
+
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         """IS and IS NOT, told apart from a NOT before them."""
         found = super()._parse_is(this)

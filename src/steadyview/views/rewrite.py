@@ -1,7 +1,8 @@
-"""The user's SELECT over other tables of the same columns: only table names change.
+"""The user's SELECT over other tables of the same columns: table names change, and little else.
 
 For recomputing and verifying a view, so it takes any SELECT that can be read as Spark's SQL. Names
-are found in the tree, and changed in the text: all else stays as it was written. A table without
+are found in the tree, and changed in the text: all else stays as it was written, but for what Spark
+computes otherwise than a view is meant (`exact`). A table without
 alias gets one, so that columns qualified by the table's name keep their meaning; longer qualifiers
 (`sales.orders.id`) are shortened to it.
 """
@@ -25,6 +26,11 @@ from steadyview.views.trees import place
 
 Change: TypeAlias = tuple[int, int, str]
 """From, to (offsets), and what stands there instead."""
+Place: TypeAlias = tuple[int, int]
+"""From, to (offsets)."""
+_AVERAGE = "(CAST(SUM(CAST({0} AS DECIMAL(38,0))) AS DOUBLE) / NULLIF(COUNT({0}), 0))"
+_THREE_VALUED = "(CASE WHEN {0} THEN TRUE WHEN NOT ({0}) THEN FALSE END)"
+"""Spark's IN is TRUE where SQL's is, and its NOT IN as well: where neither is, SQL says NULL."""
 
 
 def tables_of(
@@ -40,14 +46,16 @@ def with_tables(
     view: ViewText,
     names: Mapping[RelationName, str],
     relations: Sequence[RelationSchema],
-    averages: Sequence[Average] = (),
     views: Mapping[str, str] | None = None,
+    *,
+    averages: Sequence[Average] = (),
+    exact: bool = False,
 ) -> str:
     """The view's SELECT, reading `names[relation]` (quoted already) for every watched relation.
 
     `views`: what to read (quoted already) for other views, by their names. `averages`: those of
     whole numbers. Spark's AVG adds them as doubles, in any order; here they are added exactly and
-    rounded once.
+    rounded once. `exact`: IN of a query as a value is NULL where SQL says so; Spark's is FALSE.
 
     >>> from steadyview.changes import Column
     >>> orders = RelationSchema(RelationName("sales", ("orders",)), (Column("id", "INT"),))
@@ -59,8 +67,12 @@ def with_tables(
     known = {name.lower(): table for name, table in (views or {}).items()}
     tables = _Tables(source, relations, known)
     changes = [*_renamed(tables, names), *_qualifiers(tables)]
-    for average in averages:
-        changes = _averaged(source, average, changes)
+    parts = [(a.call, a.argument, _AVERAGE) for a in averages]
+    if exact:
+        parts += [(span, span, _THREE_VALUED) for span in _in_as_value(tables.tree)]
+    # a part inside another one is changed before it
+    for whole, argument, form in sorted(parts, key=lambda part: part[0][1] - part[0][0]):
+        changes = _formed(source, whole, argument, form, changes)
     return _spliced(source.text, changes, 0, len(source.text))
 
 
@@ -235,14 +247,27 @@ def _shortened(
     return place(first), int(last.meta["end"]) + 1, _quoted(alias)
 
 
-def _averaged(source: SourceText, average: Average, changes: list[Change]) -> list[Change]:
-    """The changes, and the AVG as a sum and a count: its argument stands there twice."""
-    start, stop = average.call
+def _in_as_value(tree: exp.Expression) -> Iterator[Place]:
+    """Every IN of a query that is not itself a condition: there only TRUE counts."""
+    for found in tree.find_all(exp.In):
+        if found.args.get("query") is None or "span" not in found.meta:
+            continue
+        above = found.parent
+        while isinstance(above, (exp.Paren, exp.Not, exp.And)):
+            above = above.parent
+        if not isinstance(above, (exp.Where, exp.Having, exp.Join)):
+            yield found.meta["span"]
+
+
+def _formed(
+    source: SourceText, whole: Place, argument: Place, form: str, changes: list[Change]
+) -> list[Change]:
+    """The changes, and the form with its argument in the place of the whole."""
+    start, stop = whole
     inside = [c for c in changes if start <= c[0] and c[1] <= stop]
-    argument = _spliced(source.text, inside, *average.argument)
-    total = f"CAST(SUM(CAST({argument} AS DECIMAL(38,0))) AS DOUBLE)"
-    exact = f"({total} / NULLIF(COUNT({argument}), 0))"
-    return [*(c for c in changes if c not in inside), (start, stop, exact)]
+    text = _spliced(source.text, [c for c in inside if argument[0] <= c[0]], *argument)
+    outside = [c for c in changes if c not in inside]
+    return [*outside, (start, stop, form.format(text))]
 
 
 def _spliced(text: str, changes: Sequence[Change], begin: int, end: int) -> str:
