@@ -12,6 +12,7 @@ from steadyview.cli import (
     check,
     check_history,
     explain,
+    graph,
     history,
     init,
     query,
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.command("init")(init.command)
 app.command("check")(check.command)
 app.command("explain")(explain.command)
+app.command("graph")(graph.command)
 app.command("run")(run.command)
 app.command("status")(status.command)
 app.command("query")(query.command)

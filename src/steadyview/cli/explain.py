@@ -14,7 +14,9 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show how a view is maintained: relations, join order, lookups, algorithm, level.
+    """Show how a view is kept: the tree of its plan, what it keeps and why, its lookups, its level.
+
+    It is told from the catalog: no source need answer.
 
     [bold]Example[/]
 

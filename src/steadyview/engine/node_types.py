@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -41,16 +42,20 @@ def typed(
     if draft.grouped is None:
         return [asking.made(node, origins, draft.says)]
     grouped = asking.grouped(draft.block, draft.grouped)
+    role, words = draft.grouped.role, draft.grouped.words(grouped)
     if not draft.grouped.extremes:
         node = Node(draft.block, draft.grouped.fold(grouped))
-        return [asking.made(node, origins, draft.says)]
+        return [replace(asking.made(node, origins, draft.says), role=role, words=words)]
     values = tuple(asking.types_of(draft.block, values_of(draft.grouped)))
     fold = inner_fold(draft.grouped, grouped, values, Spark())
     inner = asking.made(Node(draft.block, fold), origins, f"values of {draft.says}")
+    inner = replace(inner, role=role, words=words)
     read = dict(enumerate(type_ for _, type_ in inner.columns))
     above = _Asking(spark, view, {0: _empty(read)})
     origin = FromNode(hidden_name(inner), inner.digest, tuple(read.items()))
-    return [inner, above.made(Node(gathering(draft.grouped, fold, grouped)), [origin], draft.says)]
+    outer = above.made(Node(gathering(draft.grouped, fold, grouped)), [origin], draft.says)
+    shown = {a.name for a in draft.grouped.aggregates}
+    return [inner, replace(outer, words=tuple(w for w in words if w[0] in shown))]
 
 
 class _Asking:

@@ -19,6 +19,7 @@ from typing import Literal
 from steadyview.plans.fold import ROWS, Fold, Key, Sum
 
 Function = Literal["count", "sum", "avg", "tally", "min", "max"]
+Role = Literal["groups", "distinct", "sides", "extremes"]
 THERE = f"CASE WHEN {ROWS} > 0 THEN 1 ELSE 0 END"
 """A group is shown once, while it has rows."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -57,6 +58,34 @@ class Grouped:
         """The distinct expressions that are summed, in order: what types are needed of."""
         summed = (a.argument for a in self.aggregates if a.function in ("sum", "avg"))
         return tuple(dict.fromkeys(x for x in summed if x is not None))
+
+    @property
+    def role(self) -> Role:
+        """What the state is there for."""
+        functions = {a.function for a in self.aggregates}
+        if functions & {"min", "max"}:
+            return "extremes"
+        if "tally" in functions:
+            return "sides"
+        return "groups" if functions else "distinct"
+
+    def words(self, types: GroupedTypes) -> tuple[tuple[str, str], ...]:
+        """What people call the sums, over the block's columns, and the aggregates, over the sums.
+
+        For a fold by value, what is gathered above it: extremes are over their values.
+        """
+        keeping = _Keeping(dict(zip(self.arguments, types.arguments, strict=True)))
+        said: dict[str, str] = {ROWS: "COUNT(*)"}
+        for a in self.aggregates:
+            if a in self.extremes:
+                continue
+            said[a.name] = keeping.shown(a)
+            if a.function in ("sum", "avg"):
+                total = keeping.sums["sum", a.argument or ""].name
+                said[a.name] = total if a.function == "sum" else f"AVG({total})"
+        for (kind, argument), kept in keeping.sums.items():
+            said[kept.name] = f"{'COUNT' if kind == 'count' else 'SUM'}({argument})"
+        return tuple(said.items())
 
     def fold(self, types: GroupedTypes) -> Fold:
         """What is kept."""

@@ -26,6 +26,9 @@ from steadyview.plans.scan import Scan
 from steadyview.plans.split_join import SplitJoin
 from steadyview.plans.union_all import UnionAll
 
+HIDDEN = "~"
+"""How the name of a node begins that is part of views and none itself."""
+
 
 @dataclass(frozen=True)
 class FromRelation:
@@ -51,13 +54,16 @@ Origin = FromRelation | FromNode
 class PlanNode:
     """`inputs[n]` is what scan n reads; `columns` are `c0`, `c1`, ... with their types.
 
-    `says`: what it stands for, for people.
+    For people: `says` is what it stands for, `role` what its state is there for, `words` what its
+    sums and aggregates are called.
     """
 
     node: Node
     inputs: tuple[Origin, ...]
     columns: tuple[tuple[str, str], ...]
     says: str = ""
+    role: str = ""
+    words: tuple[tuple[str, str], ...] = ()
 
     @property
     def fold(self) -> Fold | None:
@@ -73,7 +79,7 @@ class PlanNode:
     @cached_property
     def digest(self) -> str:
         """Of everything that decides which rows it shows."""
-        facts = {k: v for k, v in to_json(self).items() if k != "says"}
+        facts = {k: v for k, v in to_json(self).items() if k not in ("says", "role", "words")}
         facts["inputs"] = [
             {"digest": i.digest} if isinstance(i, FromNode) else as_data(i) for i in self.inputs
         ]

@@ -28,9 +28,11 @@ from steadyview.catalog import ViewRow
 from steadyview.engine.analysis import reason
 from steadyview.engine.guard import Statement, read
 from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
+from steadyview.plans.plan import HIDDEN
+from steadyview.runtime.kept import all_recalled
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned, Refused
-from steadyview.runtime.serving import At, resolve, row_of, rows_at
+from steadyview.runtime.planning import Planned, all_sources
+from steadyview.runtime.serving import At, check_not_refused, no_state, resolve, rows_at
 from steadyview.runtime.status import from_us
 from steadyview.views.mentions import double_quoted, several_statements
 from steadyview.warehouse.states import check_readable
@@ -98,34 +100,37 @@ class Question:
 
 
 def answer(
-    parts: Parts, spark: SparkSession, plans: Sequence[Planned | Refused], asked: Question
+    parts: Parts, spark: SparkSession, asked: Question, files: Callable[[], Sequence[str]]
 ) -> Answer:
-    """Spark SQL over the views it reads, all of them at one cn."""
+    """Spark SQL over the views it reads, all of them at one cn, as the catalog knows them.
+
+    `files`: the names of the views that the project has files of, asked for only if need be.
+    """
     begun = time.monotonic()
-    plans = [p for p in plans if isinstance(p, Refused) or not p.hidden]
-    work = partial(_answer, parts, spark, plans, asked, begun)
+    work = partial(_answer, parts, spark, asked, begun, files)
     return _limited(asked.limits, begun, spark, work)
 
 
 def _answer(
     parts: Parts,
     spark: SparkSession,
-    plans: Sequence[Planned | Refused],
     asked: Question,
     begun: float,
+    files: Callable[[], Sequence[str]],
 ) -> Answer:
-    with _told(plans):
+    kept = parts.catalog.views.all()
+    with _told([row.name for row in kept if not row.name.startswith(HIDDEN)]):
         statement = _statement(spark, asked.sql)
-        views = _views(parts, plans, statement)
-        rows = {plan.name: row_of(parts.catalog, plan) for plan in views}
-        warnings = _stopped(rows) + _unproved(parts, views)
+        rows = {row.name: row for row in _views(kept, statement, files)}
+        plans = all_recalled(kept)
+        views = [plans[name] for name in rows]
+        warnings = _stopped(rows) + _unproved(parts, views, plans)
         if warnings and asked.limits.strict:
             raise _strictly(warnings[0])
         cn = _moment(parts, rows, asked.at)
-        for plan in views:
-            found = rows_at(parts, spark, plan, rows[plan.name], cn)
-            found.createOrReplaceTempView(plan.name)
-        frame = statement.frame([plan.name for plan in views])
+        for name in rows:
+            rows_at(parts, spark, name, cn).createOrReplaceTempView(name)
+        frame = statement.frame(list(rows))
     limit = asked.limits.max_rows
     return Answer(
         frame if limit is None else frame.limit(limit),
@@ -148,7 +153,7 @@ def _statement(spark: SparkSession, sql: str) -> Statement:
 
 
 @contextmanager
-def _told(plans: Sequence[Planned | Refused]) -> Iterator[None]:
+def _told(views: Sequence[str]) -> Iterator[None]:
     """Spark's objections to the text, in our words."""
     try:
         yield
@@ -156,7 +161,7 @@ def _told(plans: Sequence[Planned | Refused]) -> Iterator[None]:
         raise ConfigError(
             "Spark rejects the query",
             detail=reason(error),
-            hint=f"views: {', '.join(sorted(p.name for p in plans)) or 'none'}",
+            hint=f"views: {', '.join(sorted(views)) or 'none'}",
         ) from error
     except Py4JError as error:
         if "StackOverflowError" not in str(error):
@@ -165,39 +170,29 @@ def _told(plans: Sequence[Planned | Refused]) -> Iterator[None]:
 
 
 def _views(
-    parts: Parts, plans: Sequence[Planned | Refused], statement: Statement
-) -> list[Planned]:
+    kept: Sequence[ViewRow], statement: Statement, files: Callable[[], Sequence[str]]
+) -> list[ViewRow]:
     """The views that the statement reads; QueryRefused for any other name."""
-    known = {plan.name.lower(): plan for plan in plans}
+    known = {row.name.lower(): row for row in kept if not row.name.startswith(HIDDEN)}
     found = []
     for name in sorted({name.lower() for name in statement.relations}):
-        plan = known.get(name)
-        if plan is None:
-            raise _no_such(name, plans)
-        if isinstance(plan, Refused):
-            raise _refused(parts.catalog.views.find(plan.name), plan)
-        found.append(plan)
+        if name not in known:
+            raise _unknown(name, [row.name for row in known.values()], files())
+        check_not_refused(known[name])
+        found.append(known[name])
     return found
 
 
-def _no_such(name: str, plans: Sequence[Planned | Refused]) -> QueryRefused:
-    names = sorted(plan.name for plan in plans)
+def _unknown(name: str, kept: Sequence[str], files: Sequence[str]) -> Exception:
+    for found in files:
+        if found.lower() == name:
+            return no_state(found)
+    names = sorted({*kept, *files})
     close = difflib.get_close_matches(name, [n.lower() for n in names], n=1)
     return QueryRefused(
         f'there is no view "{name}"',
         detail=f"views: {', '.join(names) or 'none'}",
         hint=f'did you mean "{close[0]}"?' if close else None,
-    )
-
-
-def _refused(row: ViewRow | None, plan: Refused) -> QueryRefused:
-    """Why the view is refused: as a run recorded it, or as its file is read now."""
-    recorded = row.error if row is not None and row.state == "refused" else None
-    said = recorded or str(plan.refusal)
-    return QueryRefused(
-        f'view "{plan.name}" is refused, so it has no rows',
-        detail=f"{plan.refusal.code}: {said}",
-        hint="steadyview check shows the place in its file",
     )
 
 
@@ -214,9 +209,11 @@ def _stopped(rows: Mapping[str, ViewRow]) -> list[str]:
     return [f'view "{row.name}" {word} and shows cn {row.cn}: {row.error}' for row, word in shown]
 
 
-def _unproved(parts: Parts, views: Sequence[Planned]) -> list[str]:
+def _unproved(
+    parts: Parts, views: Sequence[Planned], plans: Mapping[str, Planned]
+) -> list[str]:
     """A sentence for every source of the views that is not captured until somebody acts."""
-    read = frozenset().union(*(plan.sources for plan in views))
+    read = frozenset().union(*(all_sources(plan, plans) for plan in views))
     wrong = [s for s in parts.catalog.sources.states() if s.name in read and s.definite]
     return [
         f'source "{s.name}" is not captured any more: {(s.error or "").splitlines()[0]}'

@@ -1,17 +1,20 @@
-"""How a view is kept, for people and as data: its plan as a tree, what it keeps and asks for."""
+"""How a view is kept, for people and as data: the tree of its plan, what it keeps and asks for.
+
+The tree is that of the view down to tables of sources and other views. A hidden node stands in it
+where it is read; a node that is read again is told by its name alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steadyview.errors import SteadyviewError
 from steadyview.plans.constant import Constant
 from steadyview.plans.filter import Filter
+from steadyview.plans.fold import Fold
 from steadyview.plans.gather import Gather
 from steadyview.plans.inner_join import InnerJoin
-from steadyview.plans.lineage import Place
 from steadyview.plans.links import Side, links
 from steadyview.plans.operator import Operator
 from steadyview.plans.plan import FromRelation, PlanNode
@@ -20,15 +23,27 @@ from steadyview.plans.scan import Scan
 from steadyview.plans.split_join import SplitJoin
 from steadyview.plans.union_all import UnionAll
 from steadyview.runtime.known_columns import KnownColumns
-from steadyview.runtime.planning import Planned, Refused
+from steadyview.runtime.plan_words import PlanWords, said
+from steadyview.runtime.planning import VERSIONS, Planned
 
+Element = dict[str, Any]
+Sizes = Callable[[str], dict[str, Any] | None]
+"""Rows and bytes of a node's tables, by the node's name; None: it has none yet."""
 _JOINS = {
     "left": "left outer join",
     "full": "full outer join",
-    "semi": "semi join: rows that have a partner",
-    "anti": "anti join: rows that have none",
-    "mark": "mark: whether a row has a partner",
+    "semi": "semi join (rows that have a match)",
+    "anti": "anti join (rows that have no match)",
+    "mark": "mark (whether a row has a match)",
 }
+_WHY = {
+    "groups": "a change is added to the sums of its group, so no other row of it is read again",
+    "distinct": "a row goes when the last of its copies goes, so its copies are counted",
+    "sides": "whether a row is shown depends on how often each side has it",
+    "extremes": "when the least or greatest value goes, the next one must be known",
+}
+_SIDES = ("rows on the left", "rows on the right")
+_NO_KEY = "no equality of two columns to find rows by"
 
 
 @dataclass(frozen=True)
@@ -48,132 +63,201 @@ class Explanation:
 
 
 def explain(
-    plan: Planned, plans: Sequence[Planned | Refused], away: Mapping[str, SteadyviewError]
+    plan: Planned, known: Mapping[str, Planned], sizes: Sizes, stands: Mapping[str, Any]
 ) -> Explanation:
-    """The plan of one view. `away`: sources that do not answer now; it rests on what is recorded.
-
-    Which indexes there are, for one, may have changed since.
-    """
-    known = {p.name: p for p in plans if isinstance(p, Planned)}
+    """The plan of one view. `known`: all plans, by name; `stands`: of when it is, and notes."""
     found: dict[str, Any] = {
         "view": plan.name,
         "kind": plan.kind,
-        "level": plan.level if plan.node is not None else "strong",
+        "level": plan.level,
         "algorithm": plan.algorithm_name,
+        **stands,
         "columns": [{"name": n, "type": t} for n, t in plan.columns],
         "warnings": list(plan.warnings),
     }
     if plan.node is None:
-        found["relations"] = [{"table": str(r.name)} for r in plan.relations]
+        reads = [{"operator": "table", "text": str(r.name), "inputs": []} for r in plan.relations]
+        kept = {"name": plan.name, "size": sizes(plan.name)}
+        found["tree"] = {"operator": "whole", "text": "its SELECT", "inputs": reads, "node": kept}
         if plan.refusal is not None:
             found["reason"] = {"code": plan.refusal.code, "message": plan.refusal.message}
-    else:
-        nodes = [*_hidden(plan, known), plan]
-        found["nodes"] = [_node(p, _shared(p, plan, known)) for p in nodes]
-        found["lookups"] = [x for p in nodes for x in _lookups(p)]
-        found["indexes_wanted"] = _wanted(found["lookups"])
-    missing = sorted(plan.sources & away.keys())
-    if missing:
-        found["as_recorded"] = {name: away[name].message for name in missing}
+        return Explanation({**found, "lookups": [], "indexes_wanted": []})
+    drawing = _Drawing(plan, known, sizes)
+    found["tree"] = drawing.tree(plan)
+    found["lookups"] = drawing.lookups
+    found["indexes_wanted"] = _wanted(drawing.lookups)
     return Explanation(found)
 
 
-def _hidden(plan: Planned, known: Mapping[str, Planned]) -> list[Planned]:
-    """The hidden nodes below a view, each behind those that it reads."""
+def hidden_below(plan: Planned, known: Mapping[str, Planned]) -> list[Planned]:
+    """The hidden nodes that a view is made of, each behind those that it reads."""
     found: dict[str, Planned] = {}
     for name in plan.parents:
-        below = known[name]
-        if below.hidden:
-            found |= {p.name: p for p in (*_hidden(below, known), below)}
+        below = known.get(name)
+        if below is not None and below.hidden:
+            found |= {p.name: p for p in (*hidden_below(below, known), below)}
     return list(found.values())
 
 
-def _shared(node: Planned, view: Planned, known: Mapping[str, Planned]) -> list[str]:
-    """The other views that are made of the node."""
-    if not node.hidden:
-        return []
-    others = [p for p in known.values() if not p.hidden and p.name != view.name]
-    return sorted(p.name for p in others if node in _hidden(p, known))
+def shared_with(node: Planned, view: str, known: Mapping[str, Planned]) -> list[str]:
+    """The other views that are made of a hidden node."""
+    others = [p for p in known.values() if not p.hidden and p.name != view]
+    return sorted(p.name for p in others if node.name in {h.name for h in hidden_below(p, known)})
 
 
-def _node(plan: Planned, shared: list[str]) -> dict[str, Any]:
-    assert plan.node is not None
-    found: dict[str, Any] = {
-        "name": plan.name,
-        "tree": _tree(plan.node, plan.node.node.block),
-        "shared_with": shared,
-        "keeps": None,
-    }
-    if plan.node.fold is not None:
-        fold = plan.node.fold
-        found["keeps"] = {
-            "per": [f"{k.sql}" for k in fold.keys],
-            "sums": [{"name": s.name, "type": s.type} for s in fold.all_sums],
-            "shown_while": fold.having,
+def title(plan: Planned, known: Mapping[str, Planned]) -> str:
+    """What a hidden node does, in one line."""
+    tree = _Drawing(plan, known, lambda _: None).tree(plan)
+    return str(tree["text"])
+
+
+class _Drawing:
+    """Draws the tree of one view."""
+
+    def __init__(self, view: Planned, known: Mapping[str, Planned], sizes: Sizes) -> None:
+        self._view = view.name
+        self._known = known
+        self._sizes = sizes
+        hidden = hidden_below(view, known)
+        self._labels = {p.name: f"node{i}" for i, p in enumerate(hidden, 1)}
+        self._drawn: set[str] = set()
+        self.lookups: list[dict[str, Any]] = []
+
+    def tree(self, plan: Planned) -> Element:
+        """A view's or a hidden node's tree, down to tables and other views."""
+        assert plan.node is not None
+        self._drawn.add(plan.name)
+        words = PlanWords(plan, self._known, self._labels)
+        asked = [*self._asked(plan, words)]
+        self.lookups += asked
+        tree = self._operator(plan.node, plan.node.node.block, words, asked)
+        if plan.node.fold is not None:
+            tree = _folded(plan.node, plan.node.fold, words, tree)
+        kept: dict[str, Any] = {
+            "name": plan.name,
+            "label": self._labels.get(plan.name, plan.name),
+            "shows": _shown(plan, words),
+            "size": self._sizes(plan.name),
+            "shared_with": shared_with(plan, self._view, self._known) if plan.hidden else [],
         }
-    return found
+        return {**tree, "node": kept}
+
+    def _operator(
+        self, node: PlanNode, operator: Operator, words: PlanWords, asked: Sequence[Element]
+    ) -> Element:
+        if isinstance(operator, Scan):
+            return self._scan(node, operator, words, asked)
+        if isinstance(operator, Project):
+            return self._operator(node, operator.operand, words, asked)
+        if isinstance(operator, SplitJoin) and operator.left == Constant(("_one",), (("1",),)):
+            # one row, also of nothing
+            return self._operator(node, operator.right, words, asked)
+        kind, text = _told(operator, words)
+        below = [self._operator(node, o, words, asked) for o in operator.operands]
+        return {"operator": kind, "text": text, "inputs": below}
+
+    def _scan(
+        self, node: PlanNode, scan: Scan, words: PlanWords, asked: Sequence[Element]
+    ) -> Element:
+        origin, read = node.inputs[scan.number], words.scans[scan.number]
+        mine = [x for x in asked if x["scan"] == scan.number]
+        below = None if isinstance(origin, FromRelation) else self._known.get(origin.node)
+        if below is not None and below.hidden and below.name not in self._drawn:
+            return {**self.tree(below), "lookups": mine}
+        kind = "table" if isinstance(origin, FromRelation) else "view"
+        text = read.table
+        if below is not None and below.hidden:
+            kind, text = "node", f"{self._labels[below.name]}, as above"
+        elif read.label.partition("#")[2]:
+            text = f"{read.table}, as {read.label}"
+        columns = [read.columns[i] for i in scan.used if i in read.columns]
+        return {"operator": kind, "text": text, "inputs": [], "columns": columns, "lookups": mine}
+
+    def _asked(self, plan: Planned, words: PlanWords) -> Iterator[dict[str, Any]]:
+        """What a batch may ask for."""
+        assert plan.node is not None
+        columns = KnownColumns(plan.node, plan.relations)
+        for link in links(plan.node.node.block, columns):
+            for start, end in link.directed():
+                if not end.scans:
+                    continue
+                if start.keys is None or end.keys is None or not end.findable:
+                    for scan in sorted(end.entry):
+                        yield {**_of(plan.node, words, start, scan), "by": None, "index": False}
+                    continue
+                for place in end.keys:
+                    found = _of(plan.node, words, start, place.scan)
+                    by = words.place(place.scan, place.column)
+                    if isinstance(plan.node.node.block, Gather) or not start.scans:
+                        by = "group"
+                    yield {**found, "by": by, "index": columns.indexed(place), "own": end.own}
 
 
-def _tree(node: PlanNode, operator: Operator) -> dict[str, Any]:
-    below = [_tree(node, o) for o in operator.operands]
-    return {"operator": _said(node, operator), "inputs": below}
-
-
-def _said(node: PlanNode, operator: Operator) -> str:
-    if isinstance(operator, Scan):
-        origin = node.inputs[operator.number]
-        name = str(origin.relation) if isinstance(origin, FromRelation) else origin.node
-        return f"t{operator.number} = {name}"
+def _told(operator: Operator, words: PlanWords) -> tuple[str, str]:
+    """What kind of operator it is, and how a person says it."""
     if isinstance(operator, InnerJoin | SplitJoin):
-        kind = "join" if isinstance(operator, InnerJoin) else _JOINS[operator.kind]
-        on = [e.sql.replace("l.", "").replace("r.", "") for e in operator.equalities]
-        on += [operator.condition] if operator.condition else []
-        return f"{kind} on {' and '.join(on)}" if on else f"{kind}, every row with every row"
+        kind = "join" if isinstance(operator, InnerJoin) else operator.kind
+        name, on = _JOINS.get(kind, "join"), words.condition(operator)
+        return kind, f"{name} on {on}" if on else f"{name}, every row with every row"
     if isinstance(operator, Filter):
-        return f"where {operator.condition}"
+        return "where", f"where {said(operator.condition, words.of(operator.operand))}"
     if isinstance(operator, Gather):
-        return f"extremes per {', '.join(operator.keys) or 'all rows'}"
+        below = words.of(operator)
+        keys = ", ".join(below[k] for k in operator.keys)
+        listed = ", ".join(below[e.name] for e in operator.extremes)
+        return "extremes", f"{listed} per {keys}" if keys else f"{listed} of all rows"
     if isinstance(operator, Constant):
-        return f"{len(operator.rows)} constant rows"
-    if isinstance(operator, UnionAll):
-        return "union all"
-    assert isinstance(operator, Project)
-    return f"select {', '.join(sql for _, sql in operator.outputs)}"
+        return "values", f"{len(operator.rows)} constant row{'s' * (len(operator.rows) != 1)}"
+    assert isinstance(operator, UnionAll)
+    return "union", "union all"
 
 
-def _lookups(plan: Planned) -> Iterator[dict[str, Any]]:
-    """What a batch may ask for."""
-    assert plan.node is not None
-    columns = KnownColumns(plan.node, plan.relations)
-    for link in links(plan.node.node.block, columns):
-        for start, end in link.directed():
-            if not end.scans:
-                continue
-            if start.keys is None or end.keys is None or not end.findable:
-                for scan in sorted(end.entry):
-                    yield {**_of(plan, start, scan), "by": None, "index": False}
-                continue
-            for place in end.keys:
-                found = _of(plan, start, place.scan)
-                yield {**found, "by": _column(plan, place), "index": columns.indexed(place)}
+def _folded(node: PlanNode, fold: Fold, words: PlanWords, below: Element) -> Element:
+    """What a fold keeps, above what it is made of."""
+    kept = words.kept(fold)
+    keys = [kept[k.name] for k in fold.keys]
+    if node.role == "sides":
+        kept |= dict(zip((s.name for s in fold.sums), _SIDES, strict=False))
+    sums = [kept[s.name] for s in fold.all_sums]
+    shown = list(dict.fromkeys(kept[name] for name, _ in fold.values)) or sums
+    listed = ", ".join(keys)
+    text = {
+        "groups": f"group by {listed}: {', '.join(shown)}" if keys else ", ".join(shown),
+        "distinct": f"distinct {listed}",
+        "sides": f"{_set_operation(node)} on {listed}",
+        "extremes": f"values per {listed}",
+    }.get(node.role, f"keep per {listed}")
+    if fold.having:
+        text += f" having {said(fold.having, kept)}"
+    keeps = {
+        "per": keys,
+        "sums": [{"of": kept[s.name], "type": s.type} for s in fold.all_sums],
+        "why": _WHY.get(node.role, ""),
+    }
+    return {"operator": node.role or "fold", "text": text, "inputs": [below], "keeps": keeps}
 
 
-def _of(plan: Planned, start: Side, scan: int) -> dict[str, Any]:
-    assert plan.node is not None
-    origin = plan.node.inputs[scan]
-    table = str(origin.relation) if isinstance(origin, FromRelation) else origin.node
+def _set_operation(node: PlanNode) -> str:
+    word = node.says.partition(" ")[0].lower()
+    return word if word in ("intersect", "except") else "set operation"
+
+
+def _shown(plan: Planned, words: PlanWords) -> list[str]:
+    """The SELECT list in people's words."""
+    texts = words.outputs()
+    if plan.hidden:
+        # the first column of values is a number that finds a group
+        return texts[1:] if plan.node is not None and plan.node.role == "extremes" else texts
+    names = [name for name, _ in plan.columns]
+    pairs = zip(texts, names, strict=True)
+    return [t if t == n or t.endswith(f".{n}") else f"{t} AS {n}" for t, n in pairs]
+
+
+def _of(node: PlanNode, words: PlanWords, start: Side, scan: int) -> dict[str, Any]:
+    origin = node.inputs[scan]
     source = origin.relation.source if isinstance(origin, FromRelation) else None
-    came = [f"t{s}" for s in sorted(start.scans)]
-    return {"from": came, "to": f"t{scan}", "table": table, "source": source}
-
-
-def _column(plan: Planned, place: Place) -> str:
-    assert plan.node is not None
-    origin = plan.node.inputs[place.scan]
-    if not isinstance(origin, FromRelation):
-        return f"c{place.column}"
-    relation = next(r for r in plan.relations if r.name == origin.relation)
-    return relation.columns[place.column].name
+    came = [words.scans[s].label for s in sorted(start.scans)]
+    return {"from": came, "scan": scan, "table": words.scans[scan].table, "source": source}
 
 
 def _wanted(lookups: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
@@ -187,45 +271,84 @@ def _wanted(lookups: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _lines(data: dict[str, Any]) -> list[str]:
-    lines = [f"view       {data['view']}", f"kept       {data['kind']} ({data['algorithm']})"]
-    lines.append(f"level      {data['level']}")
-    for source, fact in data.get("as_recorded", {}).items():
-        lines.append(f"note       as recorded of {source}: {fact}")
+    way = "" if data["algorithm"] in (VERSIONS, "recompute") else f" by {data['algorithm']}"
+    how = "recomputed as a whole" if data["kind"] == "recomputed" else f"incrementally{way}"
+    lines = [f"view   {data['view']}", f"kept   {how}", f"level  {data['level']}"]
+    if data.get("cn") is not None:
+        at = f" of {data['time']}" if data.get("time") else ""
+        lines.append(f"state  {data['state']}, at cn {data['cn']}{at}")
+    else:
+        lines.append(f"state  {data['state']}")
+    lines += [f"note   {note}" for note in data["notes"]]
     if data.get("reason"):
-        lines.append(f"because    {data['reason']['code']}: {data['reason']['message']}")
-    for relation in data.get("relations", []):
-        lines.append(f"reads      {relation['table']}")
-    for node in data.get("nodes", []):
-        lines += ["", *_node_lines(node)]
-    if data.get("lookups"):
-        lines += ["", "lookups per batch", *map(_lookup_line, data["lookups"])]
-    for w in data.get("indexes_wanted", []):
+        lines.append(f"why    {data['reason']['code']}: {data['reason']['message']}")
+    lines += ["", *_tree_lines(data["tree"])]
+    wanted = data["indexes_wanted"]
+    lines += [""] * bool(wanted or data["warnings"])
+    for w in wanted:
         lines.append(f"hint: an index on {w['table']} ({w['column']}) at {w['source']} would help")
     lines += [f"warning: {warning}" for warning in data["warnings"]]
     return lines
 
 
-def _node_lines(node: dict[str, Any]) -> list[str]:
-    shared = f"  (shared with {', '.join(node['shared_with'])})" if node["shared_with"] else ""
-    lines = [f"{node['name']}{shared}"]
-    if node["keeps"] is not None:
-        per = ", ".join(node["keeps"]["per"]) or "all rows"
-        sums = ", ".join(f"{s['name']} {s['type']}" for s in node["keeps"]["sums"])
-        lines.append(f"  keeps per {per}: {sums}")
-        if node["keeps"]["shown_while"]:
-            lines.append(f"  shows groups while {node['keeps']['shown_while']}")
-    return [*lines, *_tree_lines(node["tree"], "  ")]
-
-
-def _tree_lines(tree: dict[str, Any], margin: str) -> Iterator[str]:
-    yield f"{margin}{tree['operator']}"
+def _tree_lines(tree: Element, first: str = "", rest: str = "") -> Iterator[str]:
+    """The element and all below it; `first` stands before its first line, `rest` before others."""
+    node, bar = tree.get("node"), "│  " if tree["inputs"] else "   "
+    if node is not None:
+        name = node.get("label", node["name"])
+        shows = ", ".join(node.get("shows", [])) or tree["text"]
+        yield f"{first}{name}: {shows}{_asked_text(tree)}"
+        for line in _node_notes(node, tree):
+            yield f"{rest}{bar}{line}"
+        if node.get("shows") is not None:
+            first, rest = f"{rest}└─ ", f"{rest}   "
+            yield f"{first}{tree['text']}"
+    else:
+        yield f"{first}{tree['text']}{_asked_text(tree)}"
+    if (keeps := tree.get("keeps")) is not None:
+        sums = ", ".join(s["of"] for s in keeps["sums"])
+        per = ", ".join(keeps["per"]) or "all rows together"
+        yield f"{rest}{bar}keeps {sums} per {per}: {keeps['why']}"
     for below in tree["inputs"]:
-        yield from _tree_lines(below, margin + "  ")
+        last = below is tree["inputs"][-1]
+        yield from _tree_lines(
+            below, f"{rest}{'└─ ' if last else '├─ '}", f"{rest}{'   ' if last else '│  '}"
+        )
 
 
-def _lookup_line(x: dict[str, Any]) -> str:
-    start = "+".join(x["from"]) or "its own change"
-    if x["by"] is None:
-        return f"  {start} -> {x['to']}: {x['table']} whole (no column to find rows by)"
-    index = "" if x["source"] is None else f" ({'indexed' if x['index'] else 'no index'})"
-    return f"  {start} -> {x['to']}: {x['table']} by {x['by']}{index}"
+def _node_notes(node: dict[str, Any], tree: Element) -> Iterator[str]:
+    if node.get("shared_with"):
+        yield f"shared with {', '.join(node['shared_with'])}"
+    if node["size"] is not None:
+        words = {"rows": "rows", "changes": "changes", "state": "state"}
+        parts = [(words[k], node["size"][k]) for k in words if node["size"].get(k) is not None]
+        yield ", ".join(f"{w} {s['rows']:,} ({bytes_said(s['bytes'])})" for w, s in parts)
+
+
+def bytes_said(size: int) -> str:
+    """A size as a person says it.
+
+    >>> bytes_said(512), bytes_said(2_048_000)
+    ('512 B', '2.0 MB')
+    """
+    value, units = float(size), ["B", "kB", "MB", "GB"]
+    while value >= 1000 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"
+
+
+def _asked_text(tree: Element) -> str:
+    """How an input is read when something else changes."""
+    asked = tree.get("lookups") or []
+    whole = [x for x in asked if x["by"] is None]
+    if any(not x["from"] for x in whole):
+        return "   read whole at every change"
+    by: dict[str, list[str]] = {}
+    for x in asked:
+        if x["by"] is not None:
+            known = "" if x["source"] is None else " (index)" if x["index"] else " (no index)"
+            if x["by"] not in by.setdefault(known, []):
+                by[known].append(x["by"])
+    parts = [f"looked up by {', '.join(names)}{known}" for known, names in by.items()]
+    parts += [f"read whole when {' or '.join(x['from'])} changes ({_NO_KEY})" for x in whole]
+    return f"   {'; '.join(dict.fromkeys(parts))}" if parts else ""

@@ -4,6 +4,8 @@ A view that is kept at `complete` has a state at every cn. At any other level it
 that its algorithm installed, and only these can be read: between two of them the view delta does
 not say what happened when. So a view that changes from such an algorithm to another is built anew.
 
+The catalog's row says all of it: reading and explaining a view needs no source and no file.
+
 A node goes on from where it is only over the very nodes that it has read so far: one that was built
 anew has no change that leads from its old rows to its new ones.
 """
@@ -11,14 +13,19 @@ anew has no change that leads from its old rows to its new ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import ViewRow
-from steadyview.maintenance.algorithms import BATCHED, kind_of
+from steadyview.changes import RelationSchema
+from steadyview.errors import ViewRefused
+from steadyview.maintenance.algorithms import kind_of
 from steadyview.maintenance.fitting import promised
-from steadyview.plans.plan import PlanNode, from_json, to_json
-from steadyview.runtime.planning import Planned
+from steadyview.plans.plan import HIDDEN, PlanNode, from_json, to_json
+from steadyview.runtime.planning import RECOMPUTE, VERSIONS, Planned
+from steadyview.views.parse import ViewText
 from steadyview.views.trailing import Trailing, trailing
 
 if TYPE_CHECKING:
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
 
 def described(plan: Planned, inputs: Mapping[str, int]) -> str:
     """What the catalog keeps of a plan; `inputs`: the nodes that it reads, with their ids."""
+    refusal = plan.refusal
     return json.dumps(
         {
             "algorithm": plan.algorithm_name,
@@ -34,18 +42,55 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             "plan": None if plan.node is None else to_json(plan.node),
             "inputs": dict(inputs),
             "table": None if plan.text is None else plan.text.table,
+            # without what the sources said of them last, which changes by itself
+            "relations": [replace(r, evidence="").to_json() for r in plan.relations],
+            "averages": plan.averages,
+            "warnings": plan.warnings,
+            "reason": None if refusal is None else [refusal.code, refusal.message],
         }
     )
 
 
+def recalled(row: ViewRow) -> Planned:
+    """The plan by which a view or hidden node is kept, as the catalog remembers it."""
+    return _recalled(row.name, row.sql, row.level, row.definition)
+
+
+@lru_cache(maxsize=1_000)
+def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
+    found = _read(definition)
+    algorithm, reason = found.get("algorithm", VERSIONS), found.get("reason")
+    plan = found.get("plan")
+    return Planned(
+        name,
+        tuple((name, type_) for name, type_ in found.get("columns", ())),
+        tuple(RelationSchema.from_json(r) for r in found.get("relations", ())),
+        None if plan is None else from_json(plan),
+        None if name.startswith(HIDDEN) else ViewText(name, sql, level=level),
+        refusal=None if reason is None else ViewRefused(*reason),
+        algorithm=None if algorithm in (VERSIONS, RECOMPUTE) else kind_of(algorithm),
+        averages=tuple(found.get("averages", ())),
+        told=tuple(found.get("warnings", ())),
+    )
+
+
+def all_recalled(rows: Iterable[ViewRow]) -> dict[str, Planned]:
+    """The plans of all that are kept, by name."""
+    return {row.name: recalled(row) for row in rows if row.state != "refused"}
+
+
 def _described(row: ViewRow) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(row.definition) if row.definition else {}
+    return _read(row.definition)
+
+
+def _read(definition: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(definition) if definition else {}
     return found
 
 
 def algorithm_of(row: ViewRow) -> str:
     """The algorithm by which the view was kept last."""
-    return str(_described(row).get("algorithm", BATCHED))
+    return str(_described(row).get("algorithm", VERSIONS))
 
 
 def inputs_of(row: ViewRow) -> dict[str, int]:
@@ -75,7 +120,10 @@ def trailing_of(row: ViewRow) -> Trailing:
 
 def has_every_state(row: ViewRow) -> bool:
     """Whether the view's state at every cn within its retention can be told."""
-    return row.kind == "incremental" and promised(kind_of(algorithm_of(row))) == "complete"
+    name = algorithm_of(row)
+    return row.kind == "incremental" and (
+        name == VERSIONS or promised(kind_of(name)) == "complete"
+    )
 
 
 def goes_on(row: ViewRow, plan: Planned) -> bool:

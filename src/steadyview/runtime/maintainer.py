@@ -33,8 +33,8 @@ from steadyview.runtime.losses import Defects, Losses
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE
-from steadyview.runtime.planning import Planned, Refused
-from steadyview.runtime.recompute import Recomputing, all_sources
+from steadyview.runtime.planning import Planned, Refused, all_sources
+from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.trouble import Faults, trouble
 from steadyview.warehouse.apply import Applier, due, state_due

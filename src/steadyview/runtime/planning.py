@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import ViewRefused
-from steadyview.maintenance.algorithms import BATCHED, Kind
+from steadyview.maintenance.algorithms import Kind
 from steadyview.maintenance.fitting import fitted, promised
 from steadyview.plans.draft import Draft, DraftInput, RelationInput
 from steadyview.plans.operator import walk
@@ -32,6 +32,8 @@ from steadyview.views.rewrite import tables_of
 if TYPE_CHECKING:
     from steadyview.warehouse.view_store import Shape
 
+VERSIONS, RECOMPUTE = "versions", "recompute"
+"""How a view is kept that no algorithm of the papers keeps: by its plan, or as a whole."""
 Unsupported = Mapping[RelationName, Mapping[str, str]]
 
 
@@ -58,6 +60,8 @@ class Planned:
     """The algorithm that somebody forced; None: the default."""
     averages: tuple[bool, ...] = ()
     """Per AVG that it keeps, whether it is one of whole numbers."""
+    told: tuple[str, ...] | None = None
+    """The warnings that were found when it was planned; None: it is planned now."""
 
     @property
     def hidden(self) -> bool:
@@ -67,8 +71,8 @@ class Planned:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is SQL and probably not what was meant."""
-        if self.text is None:
-            return ()
+        if self.text is None or self.told is not None:
+            return self.told or ()
         return tuple(texts_like_columns(self.text.source(), self.relations))
 
     @property
@@ -78,10 +82,10 @@ class Planned:
 
     @property
     def algorithm_name(self) -> str:
-        """The name of the algorithm that keeps it."""
+        """How it is kept: by an algorithm of the papers, by its plan over versions, as a whole."""
         if self.node is None:
-            return "recompute"
-        return BATCHED if self.algorithm is None else self.algorithm.name
+            return RECOMPUTE
+        return self.algorithm.name if self.algorithm is not None and self.forced else VERSIONS
 
     @property
     def level(self) -> str:
@@ -150,6 +154,12 @@ class Refused:
     name: str
     path: Path
     refusal: ViewRefused
+
+
+def all_sources(plan: Planned, plans: Mapping[str, Planned]) -> frozenset[str]:
+    """The sources that a node reads, itself or over others."""
+    below = (all_sources(plans[name], plans) for name in plan.parents if name in plans)
+    return plan.sources.union(*below)
 
 
 def with_algorithm(plans: Sequence[Planned | Refused], name: str) -> list[Planned | Refused]:

@@ -90,12 +90,6 @@ class Recomputing:
         return self._relations[key]
 
 
-def all_sources(plan: Planned, plans: Mapping[str, Planned]) -> frozenset[str]:
-    """The sources that a node reads, itself or over others."""
-    below = (all_sources(plans[name], plans) for name in plan.parents)
-    return plan.sources.union(*below)
-
-
 def _of_whole_numbers(plan: Planned) -> list[Average]:
     """The averages that are kept as DOUBLE: those of anything else are exact in Spark as well."""
     assert plan.text is not None

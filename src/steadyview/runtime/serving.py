@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import Catalog, ViewRow, from_us, to_us
-from steadyview.errors import ConfigError, OutsideRetention
+from steadyview.errors import ConfigError, OutsideRetention, QueryRefused
+from steadyview.runtime.kept import recalled
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned
 from steadyview.runtime.state_kept import check_kept
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.history import changes
@@ -48,42 +48,51 @@ def resolve(catalog: Catalog, at: int | datetime | str) -> int:
     return catalog.commits.cn_at(to_us(moment))
 
 
-def read(parts: Parts, spark: SparkSession, plan: Planned, at: At) -> DataFrame:
+def read(parts: Parts, spark: SparkSession, row: ViewRow, at: At) -> DataFrame:
     """A view's rows at a cn or time, the newest by default."""
-    row = row_of(parts.catalog, plan)
     check_readable(row, row.cn or 0)
     cn = row.cn if at is None else resolve(parts.catalog, at)
     assert cn is not None
-    return rows_at(parts, spark, plan, row, cn)
+    return rows_at(parts, spark, row.name, cn)
 
 
-def rows_at(parts: Parts, spark: SparkSession, plan: Planned, row: ViewRow, cn: int) -> DataFrame:
+def check_not_refused(row: ViewRow) -> None:
+    """QueryRefused for a view that is refused: it has no rows."""
+    if row.state == "refused":
+        raise QueryRefused(
+            f'view "{row.name}" is refused, so it has no rows',
+            detail=f"{row.code}: {row.error}",
+            hint="steadyview check shows the place in its file",
+        )
+
+
+def rows_at(parts: Parts, spark: SparkSession, name: str, cn: int) -> DataFrame:
     """A view's rows at exactly this cn."""
-    bases = parts.catalog.views.bases(plan.name)
+    bases = parts.catalog.views.bases(name)
     # after the bases: a view delta that reaches as far as the newest of them
-    row = row_of(parts.catalog, plan)
-    store = ViewStore(parts.root, row, plan.shape)
+    row = row_of(parts.catalog, name)
+    store = ViewStore(parts.root, row, recalled(row).shape)
     check_kept(parts.catalog, store, row, bases, cn)
     return States(spark, store).visible(row, bases, cn)
 
 
-def row_of(catalog: Catalog, plan: Planned) -> ViewRow:
-    """The view as kept; refused if the file's SQL is not what is kept (yet)."""
-    row = catalog.views.find(plan.name)
+def row_of(catalog: Catalog, name: str) -> ViewRow:
+    """The view as kept; OutsideRetention if it is not, or not any more."""
+    row = catalog.views.find(name)
     if row is None:
-        raise OutsideRetention(
-            f'view "{plan.name}" has no state yet', hint="steadyview run builds its first state"
-        )
-    if row.fingerprint != plan.fingerprint():
-        raise OutsideRetention(
-            f'the SQL of view "{plan.name}" was changed', hint="steadyview run rebuilds it"
-        )
+        raise no_state(name)
     return row
 
 
-def history(parts: Parts, plan: Planned, limit: int) -> list[Commit]:
+def no_state(name: str) -> OutsideRetention:
+    """The view is none that the warehouse has rows of."""
+    hint = "steadyview run builds its first state"
+    return OutsideRetention(f'view "{name}" has no state yet', hint=hint)
+
+
+def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
     """The newest commits that changed the view, newest first."""
-    row = row_of(parts.catalog, plan)
+    plan = recalled(row)
     if plan.node is None:
         raise ConfigError(
             f'view "{plan.name}" is recomputed: its single changes are not known',

@@ -12,8 +12,8 @@ from steadyview.errors import SteadyviewError, StorageDamaged, StorageUnavailabl
 from steadyview.query.verify import Verdict, difference
 from steadyview.runtime.moment import WaitFor, open_moment
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned
-from steadyview.runtime.recompute import Recomputing, all_sources
+from steadyview.runtime.planning import Planned, all_sources
+from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.serving import At, resolve, row_of, rows_at
 from steadyview.warehouse.states import check_readable
 
@@ -26,7 +26,7 @@ def verify_view(
 ) -> Verdict:
     """Sources read anew, compensated by the log to the view's cn (or to `at`)."""
     started = time.monotonic()
-    row = row_of(parts.catalog, plan)
+    row = row_of(parts.catalog, plan.name)
     check_readable(row, row.cn or 0)
     cn = row.cn if at is None else resolve(parts.catalog, at)
     assert cn is not None
@@ -38,7 +38,7 @@ def verify_view(
         parts.work_folder("verify") as folder,
         open_moment(sources, wait_for, parts.catalog) as moment,
     ):
-        view = rows_at(parts, frames.spark, plan, row, cn)
+        view = rows_at(parts, frames.spark, plan.name, cn)
         recomputing = Recomputing(parts, frames, plans, moment, cn, folder)
         found = difference(frames, view, recomputing.rows(plan))
     return Verdict(

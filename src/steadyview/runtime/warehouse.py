@@ -26,6 +26,7 @@ from steadyview.errors import (
     StorageDamaged,
     StorageUnavailable,
     TransientError,
+    ViewRefused,
     WarehouseHeld,
 )
 from steadyview.modes import settle
@@ -48,12 +49,14 @@ from steadyview.runtime.status import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from steadyview.catalog import ViewRow
     from steadyview.checking import History
     from steadyview.query.verify import Verdict
     from steadyview.runtime.asking import Answer
     from steadyview.runtime.checks import SourceCheck, ViewCheck
     from steadyview.runtime.conventional import Deviation, Shadow
     from steadyview.runtime.explain import Explanation
+    from steadyview.runtime.graph import Graph
     from steadyview.runtime.keeping import Keeping, Plan, Report
     from steadyview.runtime.moment import WaitFor
     from steadyview.runtime.parts import Parts
@@ -176,13 +179,75 @@ class Warehouse:
         return [*missing, *(checked(p) for p in shown), *unseen_at(self._parts, found)]
 
     def explain(self, name: str) -> Explanation:
-        """The maintenance plan of a view."""
+        """The maintenance plan of a view: as it is kept or, if it is not kept yet, as planned."""
         from steadyview.runtime.explain import explain
+        from steadyview.runtime.kept import all_recalled
+        from steadyview.runtime.sizes import sizes
+
+        rows = {r.name: r for r in self._catalog.views.all()}
+        row = next((r for r in rows.values() if r.name.lower() == name.lower()), None)
+        if row is None or row.state == "refused":
+            return self._explain_planned(name)
+        plans = all_recalled(rows.values())
+        stands = {
+            "state": row.state,
+            "cn": row.cn,
+            "time": _iso(time_of(self._catalog, row.cn)),
+            "notes": self._notes(row),
+        }
+        root = self.project.warehouse
+        return explain(plans[row.name], plans, lambda n: sizes(root, rows[n]), stands)
+
+    def _explain_planned(self, name: str) -> Explanation:
+        """The plan of a view that is not kept; the sources are looked at for it."""
+        from steadyview.runtime.explain import explain
+        from steadyview.runtime.planning import Planned, all_sources
         from steadyview.runtime.schemas import looked_at
 
         found = looked_at(self._parts)
         plans = self._plans(found.relations)
-        return explain(self._one_of(plans, name), plans, found.away)
+        plan = self._one_of(plans, name)
+        known = {p.name: p for p in plans if isinstance(p, Planned)}
+        away = sorted(all_sources(plan, known) & found.away.keys())
+        notes = [f"as recorded of {n}: {found.away[n].message}" for n in away]
+        stands = {"state": "not built yet", "cn": None, "time": None, "notes": notes}
+        return explain(plan, known, lambda _: None, stands)
+
+    def _notes(self, row: ViewRow) -> list[str]:
+        """What to know of a view's plan: that its file says something else by now, or is gone."""
+        from steadyview.views.parse import parse_view, view_name
+
+        notes = [row.error.splitlines()[0]] if row.error else []
+        files = load_project(self.project.root).views
+        file = next((f for f in files if view_name(f.name, f.text) == row.name), None)
+        if file is None:
+            return [*notes, "it has no file any more"]
+        try:
+            changed = parse_view(file.name, file.text).select != row.sql
+        except ViewRefused:
+            changed = True
+        if changed:
+            notes.append("its file was changed since; steadyview run builds it anew")
+        return notes
+
+    def graph(self) -> Graph:
+        """Sources' relations, hidden nodes and views: as kept, and as planned what is not yet."""
+        from steadyview.runtime.graph import graph
+        from steadyview.runtime.kept import all_recalled
+        from steadyview.runtime.planning import Refused
+        from steadyview.runtime.schemas import looked_at
+
+        rows = self._catalog.views.all()
+        plans = all_recalled(rows)
+        states = {r.name: r.state for r in rows}
+        refused = [r.name for r in rows if r.state == "refused"]
+        if any(name not in states for name in self._file_names()):
+            for plan in self._plans(looked_at(self._parts).relations):
+                if isinstance(plan, Refused):
+                    refused += [plan.name] * (plan.name not in states)
+                else:
+                    plans.setdefault(plan.name, plan)
+        return graph(plans, states, refused)
 
     def status(self) -> Status:
         """Where every source and every view stands."""
@@ -476,11 +541,9 @@ class Warehouse:
         """
         from steadyview.engine.session import beside
         from steadyview.runtime.asking import Limits, Question, answer
-        from steadyview.runtime.schemas import known_relations
 
         asked = Question(sql, at, Limits(max_rows, timeout, strict))
-        plans = self._plans(known_relations(self._parts))
-        return answer(self._parts, beside(self._parts.spark), plans, asked)
+        return answer(self._parts, beside(self._parts.spark), asked, self._file_names)
 
     def told(self, wanted: Wanted) -> Told:
         """The rows of a query: from the process that keeps the views, or else from here."""
@@ -504,39 +567,53 @@ class Warehouse:
         Asked for all views, one that cannot be compared is told by its verdict; asked for by name,
         it is an error.
         """
+        from steadyview.runtime.kept import all_recalled
         from steadyview.runtime.verifying import verify_or_tell, verify_view
 
-        plans = self._readable()
-        shown = [n for n, p in plans.items() if not p.hidden]
-        names = list(views) if views else [n for n in shown if self._has_state(n)]
-        for name in names:
-            if name not in plans:
-                raise _no_view(name, list(plans))
+        kept = self._catalog.views.all()
+        shown = [r.name for r in kept if not r.name.startswith(HIDDEN) and r.cn is not None]
+        names = [self._kept_row(name).name for name in views] if views else shown
+        plans = all_recalled(kept)
         with self._following() as wait_for:
             check = verify_view if views else verify_or_tell
             return [check(self._parts, plans[n], plans, wait_for, at) for n in names]
 
-    def _has_state(self, name: str) -> bool:
-        row = self._catalog.views.find(name)
-        return row is not None and row.cn is not None
+    def _kept_row(self, name: str) -> ViewRow:
+        """The view of that name as the catalog knows it; an error if it is not kept."""
+        from steadyview.runtime.serving import check_not_refused
 
-    def _readable(self) -> dict[str, Planned]:
-        from steadyview.runtime.planning import Planned
-        from steadyview.runtime.schemas import known_relations
+        rows = [r for r in self._catalog.views.all() if not r.name.startswith(HIDDEN)]
+        for row in rows:
+            if row.name.lower() == name.lower():
+                check_not_refused(row)
+                return row
+        raise self._unknown(name)
 
-        plans = self._plans(known_relations(self._parts))
-        return {p.name: p for p in plans if isinstance(p, Planned)}
+    def _unknown(self, name: str) -> SteadyviewError:
+        """What is wrong with the name of a view that is not kept: not built yet, or misspelt."""
+        from steadyview.runtime.serving import no_state
+
+        files = self._file_names()
+        for found in files:
+            if found.lower() == name.lower():
+                return no_state(found)
+        kept = {r.name for r in self._catalog.views.all() if not r.name.startswith(HIDDEN)}
+        return _no_view(name, sorted(kept.union(files)))
+
+    def _file_names(self) -> list[str]:
+        """The names of the views that the project has files of."""
+        from steadyview.views.parse import view_name
+
+        return [view_name(f.name, f.text) for f in load_project(self.project.root).views]
 
     def compare(self, shadow: Shadow) -> list[Deviation]:
         """How far each view would be off, had the answers not been compensated."""
+        from steadyview.runtime.kept import recalled
         from steadyview.warehouse.view_store import ViewStore
 
-        rows = {name: self._catalog.views.get(name) for name in shadow.views()}
-        plans = self._readable()
-        return [
-            shadow.deviation(ViewStore(self.project.warehouse, row, plans[name].shape), row)
-            for name, row in rows.items()
-        ]
+        rows = [self._catalog.views.get(name) for name in shadow.views()]
+        root = self.project.warehouse
+        return [shadow.deviation(ViewStore(root, r, recalled(r).shape), r) for r in rows]
 
     @contextmanager
     def _following(self) -> Iterator[WaitFor]:
@@ -578,20 +655,19 @@ class View:
         from steadyview.engine.session import beside
         from steadyview.runtime import serving
 
-        parts = self._warehouse._parts
-        plans = self._warehouse._readable()
-        if self.name not in plans:
-            raise _no_view(self.name, list(plans))
-        return serving.read(parts, beside(parts.spark), plans[self.name], at)
+        parts, row = self._warehouse._parts, self._warehouse._kept_row(self.name)
+        return serving.read(parts, beside(parts.spark), row, at)
 
     def history(self, limit: int = 20) -> list[Commit]:
         """The newest commits that changed it, newest first."""
         from steadyview.runtime import serving
 
-        plans = self._warehouse._readable()
-        if self.name not in plans:
-            raise _no_view(self.name, list(plans))
-        return serving.history(self._warehouse._parts, plans[self.name], limit)
+        row = self._warehouse._kept_row(self.name)
+        return serving.history(self._warehouse._parts, row, limit)
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds")
 
 
 def _no_view(name: str, known: Sequence[str]) -> ConfigError:
