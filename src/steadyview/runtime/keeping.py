@@ -37,7 +37,6 @@ from steadyview.runtime.schemas import (
 from steadyview.runtime.status import RunSummary
 from steadyview.warehouse.view_store import adopt_folders
 
-Plan = Callable[[Relations], list[Planned | Refused]]
 Report = Callable[[], None]
 PAUSE = 0.5
 EXAMINE = 10.0
@@ -46,6 +45,16 @@ RETRY = 1.0
 TRIES = 10
 TURN = 1.0
 """Seconds for a view that is kept transaction by transaction, until the others have their turn."""
+
+
+class Plan(Protocol):
+    """How the views are planned."""
+
+    def __call__(self, relations: Relations) -> list[Planned | Refused]:
+        """The plans of all views over these relations."""
+
+    def reconciled(self, relations: Relations) -> None:
+        """The catalog has the views that were planned over these relations."""
 
 
 class Wish(Protocol):
@@ -131,6 +140,7 @@ class Keeping:
         )
         maintainer.ending = self._stop.is_set
         maintainer.reconcile()
+        self._plan.reconciled(self._relations)
         maintainer.losses.tell_defects()
         for name, recording in self._recordings.items():
             row = self._parts.catalog.views.find(name)

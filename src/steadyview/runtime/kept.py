@@ -25,6 +25,8 @@ from steadyview.maintenance.algorithms import kind_of
 from steadyview.maintenance.fitting import promised
 from steadyview.plans.plan import HIDDEN, PlanNode, from_json, to_json
 from steadyview.runtime.planning import RECOMPUTE, VERSIONS, Planned
+from steadyview.views.analyze import analyze
+from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import ViewText
 from steadyview.views.trailing import Trailing, trailing
 
@@ -61,17 +63,21 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
     found = _read(definition)
     algorithm, reason = found.get("algorithm", VERSIONS), found.get("reason")
     plan = found.get("plan")
-    return Planned(
+    asked = {"steadyview.fallback": "recompute"} if plan is None else {}
+    made = Planned(
         name,
         tuple((name, type_) for name, type_ in found.get("columns", ())),
         tuple(RelationSchema.from_json(r) for r in found.get("relations", ())),
         None if plan is None else from_json(plan),
-        None if name.startswith(HIDDEN) else ViewText(name, sql, level=level),
+        None if name.startswith(HIDDEN) else ViewText(name, sql, level=level, properties=asked),
         refusal=None if reason is None else ViewRefused(*reason),
-        algorithm=None if algorithm in (VERSIONS, RECOMPUTE) else kind_of(algorithm),
         averages=tuple(found.get("averages", ())),
         told=tuple(found.get("warnings", ())),
     )
+    if algorithm in (VERSIONS, RECOMPUTE) or made.text is None:
+        return made
+    flat = analyze(made.text, made.relations)
+    return replace(made, algorithm=kind_of(algorithm), definition=flat, tree=join_tree(flat))
 
 
 def all_recalled(rows: Iterable[ViewRow]) -> dict[str, Planned]:

@@ -37,7 +37,7 @@ from steadyview.runtime.planning import Planned, Refused, all_sources
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.trouble import Faults, trouble
-from steadyview.warehouse.apply import Applier, due, state_due
+from steadyview.warehouse.apply import Applier, due, rolls, state_due
 from steadyview.warehouse.view_store import ViewStore
 
 _MEND_FIRST, _MEND_LONGEST = 10.0, 600.0
@@ -325,12 +325,18 @@ class Maintainer:
                 if p.name in rows and not self.losses.waits(p)
                 if not (building and self.losses.spoilt(p, mark, moment))
             ]
-            if not plans:
+            if not plans or not (building or self._behind(plans, rows, moment.upto)):
                 return None
             if building:
                 at = min([moment.upto, *self._standing_parents(plans, rows)])
                 return self._built(plans, rows, moment.at(at, {}), started)
             return self._batch(plans, rows, moment, started)
+
+    def _behind(
+        self, plans: Sequence[Planned], rows: Mapping[str, ViewRow], upto: int
+    ) -> bool:
+        """Whether one of them is not where it can come to by cn `upto`."""
+        return any((rows[p.name].cn or 0) < self._reach(p.name, upto) for p in plans)
 
     def _with_parents(self, plans: Sequence[Planned]) -> list[Planned]:
         """Those of the plans whose parents have a state, or get one together with them."""
@@ -592,8 +598,9 @@ class Maintainer:
 
     def _roll(self, store: ViewStore, row: ViewRow) -> int:
         assert row.cn is not None
-        newest = store.newest_base()
-        base = Applier(self._parts.spark, store).roll(newest, row.cn, row.delta_version or 0)
+        base, version = store.newest_base(), row.delta_version or 0
+        if rolls(store, base, row.cn, version):
+            base = Applier(self._parts.spark, store).roll(base, row.cn, version)
         if base.cn == row.base_cn:
             return 0
         self._views.publish(

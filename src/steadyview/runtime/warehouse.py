@@ -402,20 +402,23 @@ class Warehouse:
         from steadyview.runtime.keeping import Keeping
 
         with self._lease("run --once"):
-            plan = self._planning(algorithm)
+            plan = self._planning(algorithm, may_recall=not recordings)
             with self._kept(Keeping(self._parts, plan, recordings=recordings)) as keeping:
                 return keeping.once((lambda: progress(self.status())) if progress else None)
 
-    def _planning(self, algorithm: str | None) -> Plan:
-        """How a run plans its views."""
+    def _planning(self, algorithm: str | None, *, may_recall: bool = False) -> Plan:
+        """How a run plans its views; `may_recall`: not at all, if nothing was changed."""
         from steadyview.runtime.planning import with_algorithm
+        from steadyview.runtime.replanning import Planning
 
         def planned(relations: Relations) -> list[Planned | Refused]:
             plans = self._plans(relations)
             self._tell_once(plans)
             return plans if algorithm is None else with_algorithm(plans, algorithm)
 
-        return planned
+        files = lambda: load_project(self.project.root).views  # noqa: E731
+        may_recall = may_recall and algorithm is None
+        return Planning(self._catalog, planned, files, may_recall=may_recall)
 
     def _tell_once(self, plans: Sequence[Planned | Refused]) -> None:
         """The warnings of the view files, each once however often they are planned."""

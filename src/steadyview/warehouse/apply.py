@@ -50,6 +50,11 @@ def due(store: ViewStore, row: ViewRow) -> bool:
     return share or len(residual) > RESIDUAL_FILES
 
 
+def rolls(store: ViewStore, base: Base, cn: int, delta_version: int) -> bool:
+    """Whether the rows at cn may be others than those of the base."""
+    return cn > base.cn and bool(store.delta_files(delta_version, base.cn, cn))
+
+
 class Applier:
     """Writes bases of one view."""
 
@@ -69,7 +74,7 @@ class Applier:
 
     def roll(self, base: Base, cn: int, delta_version: int) -> Base:
         """The base at cn from the one before it."""
-        if cn <= base.cn or not self._store.delta_files(delta_version, base.cn, cn):
+        if not rolls(self._store, base, cn, delta_version):
             return base
         files = self._store.base.files(base.version)
         wanted, found = _buckets_for(files), _buckets_of(files)
