@@ -8,7 +8,7 @@ from steadyview.errors import ViewRefused
 from steadyview.views.reasons import BY_CODE, REASONS
 from tests.views.shop import HERE, plan
 
-RAISED_ELSEWHERE = {"FLOAT_SUM", "TYPE_ERROR", "READING", "CYCLE", "PARENT"}
+RAISED_ELSEWHERE = {"FLOAT_SUM", "TYPE_ERROR", "READING", "CYCLE", "PARENT", "LEVEL"}
 MARK = "/*!*/"
 CASES = [
     pytest.param(path.stem.upper(), case.strip("\n"), id=f"{path.stem}-{number}")

@@ -70,7 +70,15 @@ def _sources(status: Any) -> Any:
 
 def _views(status: Any) -> Any:
     rows = [
-        (v.name, v.kind, v.level, _state(v), _number(v.cn), Text(_seconds(v.age_seconds)), _rate(v))
+        (
+            v.name,
+            v.kind,
+            _known(v.level),
+            _state(v),
+            _number(v.cn),
+            Text(_seconds(v.age_seconds)),
+            _rate(v),
+        )
         for v in status.views
     ]
     return table(("view", "kind", "level", "state", "cn", "age", "changes/s"), rows)

@@ -22,7 +22,6 @@ from steadyview.catalog import ViewRow
 from steadyview.changes import RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import kind_of
-from steadyview.maintenance.fitting import promised
 from steadyview.plans.plan import HIDDEN, PlanNode, from_json, to_json
 from steadyview.runtime.planning import RECOMPUTE, VERSIONS, Planned
 from steadyview.views.analyze import analyze
@@ -47,6 +46,8 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             # without what the sources said of them last, which changes by itself
             "relations": [replace(r, evidence="").to_json() for r in plan.relations],
             "averages": plan.averages,
+            "inherits": plan.inherits,
+            "over_every_state": plan.over_every_state,
             "warnings": plan.warnings,
             "reason": None if refusal is None else [refusal.code, refusal.message],
         }
@@ -63,7 +64,9 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
     found = _read(definition)
     algorithm, reason = found.get("algorithm", VERSIONS), found.get("reason")
     plan = found.get("plan")
-    asked = {"steadyview.fallback": "recompute"} if plan is None else {}
+    asked = {"steadyview.level": level}
+    if plan is None:
+        asked["steadyview.fallback"] = "recompute"
     made = Planned(
         name,
         tuple((name, type_) for name, type_ in found.get("columns", ())),
@@ -72,9 +75,11 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
         None if name.startswith(HIDDEN) else ViewText(name, sql, level=level, properties=asked),
         refusal=None if reason is None else ViewRefused(*reason),
         averages=tuple(found.get("averages", ())),
+        inherits=found.get("inherits", "complete"),
+        over_every_state=found.get("over_every_state", True),
         told=tuple(found.get("warnings", ())),
     )
-    if algorithm in (VERSIONS, RECOMPUTE) or made.text is None:
+    if algorithm in (VERSIONS, RECOMPUTE) or made.text is None or not made.relations:
         return made
     flat = analyze(made.text, made.relations)
     return replace(made, algorithm=kind_of(algorithm), definition=flat, tree=join_tree(flat))
@@ -126,10 +131,7 @@ def trailing_of(row: ViewRow) -> Trailing:
 
 def has_every_state(row: ViewRow) -> bool:
     """Whether the view's state at every cn within its retention can be told."""
-    name = algorithm_of(row)
-    return row.kind == "incremental" and (
-        name == VERSIONS or promised(kind_of(name)) == "complete"
-    )
+    return recalled(row).every_state
 
 
 def goes_on(row: ViewRow, plan: Planned) -> bool:

@@ -24,7 +24,7 @@ from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
 from steadyview.views.join_tree import JoinTree, join_tree
 from steadyview.views.misreadings import texts_like_columns
-from steadyview.views.parse import ViewText, parse_view, view_name
+from steadyview.views.parse import LEVELS, ViewText, parse_view, view_name
 from steadyview.views.plan import plan_view, views_read
 from steadyview.views.reasons import BY_CODE, NOT_CURED
 from steadyview.views.rewrite import tables_of
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 VERSIONS, RECOMPUTE = "versions", "recompute"
 """How a view is kept that no algorithm of the papers keeps: by its plan, or as a whole."""
+RECOMPUTED_LEVEL = "strong"
+"""That of a view that is recomputed: it has one state per batch."""
 Unsupported = Mapping[RelationName, Mapping[str, str]]
 
 
@@ -60,6 +62,10 @@ class Planned:
     """The algorithm that somebody forced; None: the default."""
     averages: tuple[bool, ...] = ()
     """Per AVG that it keeps, whether it is one of whole numbers."""
+    inherits: str = "complete"
+    """The lowest level of the nodes that it reads."""
+    over_every_state: bool = True
+    """Whether each of these has a state at every cn."""
     told: tuple[str, ...] | None = None
     """The warnings that were found when it was planned; None: it is planned now."""
 
@@ -89,10 +95,22 @@ class Planned:
 
     @property
     def level(self) -> str:
-        """What it is kept at: that of the file, or what the forced algorithm promises."""
-        if self.algorithm is not None:
+        """What it promises: what the file asks for, or as much as its algorithm and inputs do."""
+        if self.algorithm is not None and self.forced:
             return promised(self.algorithm)
-        return self.text.level if self.text is not None else "complete"
+        return (self.text and self.text.asked_level) or self.highest
+
+    @property
+    def highest(self) -> str:
+        """The highest level that the file may ask for."""
+        return self.inherits if self.node is not None else RECOMPUTED_LEVEL
+
+    @property
+    def every_state(self) -> bool:
+        """Whether it has a state at every cn."""
+        if self.algorithm is not None and self.forced:
+            return promised(self.algorithm) == "complete"
+        return self.node is not None and self.over_every_state
 
     @property
     def kind(self) -> str:
@@ -136,8 +154,11 @@ class Planned:
         return frozenset(found.columns[i].name for i in self.node.used()[relation])
 
     def fingerprint(self) -> str:
-        """Changes whenever the view's meaning, kind, or the types it rests on change."""
-        facts = [self.kind, self.columns, None if self.text is None else self.text.level]
+        """Changes whenever the view's meaning, kind, or the types it rests on change.
+
+        Its level is a promise over the same rows.
+        """
+        facts: list[object] = [self.kind, self.columns]
         if self.node is not None:
             facts.append(self.node.digest)
         else:
@@ -168,12 +189,47 @@ def with_algorithm(plans: Sequence[Planned | Refused], name: str) -> list[Planne
     ViewRefused for the first view that it does not fit: what is kept of that view is left alone.
     Recomputed views stay what they are.
     """
-    return [
-        replace(p, algorithm=fitted(p.text, p.definition, name, forced=True))
-        if isinstance(p, Planned) and p.definition is not None and p.text is not None
-        else p
-        for p in plans
-    ]
+    known: dict[str, Planned] = {}
+    found: list[Planned | Refused] = []
+    for plan in plans:
+        made = plan
+        if isinstance(made, Planned):
+            if made.definition is not None and made.text is not None:
+                kind = fitted(made.text, made.definition, name, forced=True)
+                made = replace(made, algorithm=kind)
+            made = known[made.name] = _inheriting(made, known)
+        found.append(made)
+    return found
+
+
+def _inheriting(plan: Planned, known: Mapping[str, Planned]) -> Planned:
+    """The plan with what it inherits of the nodes that it reads."""
+    parents = [known[name] for name in plan.parents]
+    lowest = min((p.level for p in parents), key=_rank, default="complete")
+    every = all(p.every_state for p in parents)
+    return replace(plan, inherits=lowest, over_every_state=every)
+
+
+def _rank(level: str) -> int:
+    return LEVELS.index(level) if level in LEVELS else -1
+
+
+def _check_level(plan: Planned) -> Planned:
+    """The plan; refused if the file asks for a level that what it reads does not have."""
+    text = plan.text
+    asked = None if text is None or plan.forced else text.asked_level
+    if text is None or asked is None or _rank(asked) <= _rank(plan.highest):
+        return plan
+    line, column = text.level_at
+    why = "it is recomputed" if plan.node is None else f"what it reads is {plan.highest}"
+    raise ViewRefused(
+        "LEVEL",
+        f'view "{plan.name}" asks for level "{asked}", but {why}',
+        detail=f"line {line}, column {column}: the highest level it can have is {plan.highest}",
+        hint=BY_CODE["LEVEL"].hint,
+        line=line,
+        column=column,
+    )
 
 
 def plan_views(
@@ -257,7 +313,7 @@ class _Planning:
                 raise _in_own_words(self._types, text, used, refusal) from None
             columns = _recomputed_types(self._types, text, used, refusal)
             found = Planned(text.name, columns, used, None, text, path, refusal=refusal)
-            self._plans[text.name] = found
+            self._plans[text.name] = _check_level(found)
             return [found]
 
     def _kept(self, text: ViewText, path: Path) -> list[Planned]:
@@ -274,7 +330,8 @@ class _Planning:
             made = self._types.nodes(text.name, one, origins, types)
             nodes.append(made[-1])
             averages += _of_whole_numbers(one, made[-1])
-            hidden += [self._hidden(n) for n in made]
+            for kept in made:
+                hidden.append(self._hidden(kept, hidden))
         node = nodes[-1]
         names = zip(draft.names, node.columns, strict=True)
         columns = tuple((name, type_) for name, (_, type_) in names)
@@ -293,6 +350,7 @@ class _Planning:
             averages=tuple(averages),
         )
         new = [h for h in hidden[:-1] if h.name not in self._plans]
+        view = _check_level(_inheriting(view, {**self._plans, **{h.name: h for h in new}}))
         self._plans.update({p.name: p for p in [*new, view]})
         return [*dict.fromkeys(new), view]
 
@@ -312,9 +370,13 @@ class _Planning:
                 fact = f'view "{text.name}" reads view "{name}", which is {word}'
                 raise ViewRefused("PARENT", fact, hint=BY_CODE["PARENT"].hint)
 
-    def _hidden(self, node: PlanNode) -> Planned:
+    def _hidden(self, node: PlanNode, new: Sequence[Planned] = ()) -> Planned:
+        """A hidden node; `new` are those of the same view."""
         name = hidden_name(node)
-        return self._plans.get(name) or Planned(name, node.columns, self._read(node), node)
+        if name in self._plans:
+            return self._plans[name]
+        plan = Planned(name, node.columns, self._read(node), node)
+        return _inheriting(plan, {**{h.name: h for h in new}, **self._plans})
 
     def _read(self, node: PlanNode) -> tuple[RelationSchema, ...]:
         return tuple(self._relations[name] for name in node.used())
@@ -334,7 +396,7 @@ class _Planning:
                 origins.append(FromRelation(read.relation, tuple(types[-1].items())))
                 continue
             if isinstance(read, DraftInput):
-                node, name = nodes[read.place], self._hidden(nodes[read.place]).name
+                node, name = nodes[read.place], hidden_name(nodes[read.place])
             else:
                 parent = self._plans[read.view]
                 assert parent.node is not None

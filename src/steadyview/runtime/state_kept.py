@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from steadyview.catalog import Base, Catalog, ViewRow
 from steadyview.errors import OutsideRetention
 from steadyview.runtime.kept import algorithm_of, has_every_state, plan_of
+from steadyview.runtime.planning import VERSIONS
 from steadyview.views.mentions import mentions_source
 from steadyview.warehouse.states import check_readable, nearest
 from steadyview.warehouse.view_store import ViewStore
@@ -39,17 +40,22 @@ def _check_installed(catalog: Catalog, store: ViewStore, row: ViewRow, cn: int) 
     known = {row.start_cn, row.cn, *store.changed_at(row)}
     last = max((c for c in known if c is not None and c <= cn), default=row.oldest_cn)
     if _changed(catalog, row, last, cn):
+        kept = f"it is kept by {algorithm_of(row)}, which"
+        who = kept if algorithm_of(row) != VERSIONS else "what it reads"
         raise OutsideRetention(
             f'view "{row.name}" has no state at cn {cn}',
-            detail=f"it is kept by {algorithm_of(row)}, which installed one at cn {last}",
+            detail=f"{who} installed one at cn {last}",
             hint="views kept at level complete can be read at every cn",
         )
 
 
 def _changed(catalog: Catalog, row: ViewRow, after: int, upto: int) -> bool:
-    """Whether a source that the view reads has committed anything in between."""
+    """Whether a source that the view reads, over others too, has committed anything in between."""
     committed = {run.source for run in catalog.commits.runs(after + 1, upto)}
     plan = plan_of(row)
     if plan is None:
         return any(mentions_source(row.sql, source) for source in committed)
-    return any(name.source in committed for name in plan.used())
+    if any(name.source in committed for name in plan.used()):
+        return True
+    parents = [p for name in plan.nodes() if (p := catalog.views.find(name)) is not None]
+    return any(_changed(catalog, parent, after, upto) for parent in parents)

@@ -54,11 +54,12 @@ class ViewStatus:
     """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none).
 
     `progress`: how far a first state is that takes long, for people. `table`: None if it has none.
+    A refused view has no level.
     """
 
     name: str
     kind: str
-    level: str
+    level: str | None
     state: str
     cn: int | None
     time: datetime | None
@@ -135,7 +136,7 @@ def view_status(
     return ViewStatus(
         row.name,
         row.kind,
-        row.level,
+        row.level or None,
         row.state,
         row.cn,
         time_of(catalog, row.cn),

@@ -37,7 +37,7 @@ class ViewText:
     """A view as its file has it.
 
     `select` is the exact text of the query, which starts at `line` and `column` of the file.
-    `algorithm_at`: line and column of the property that forces an algorithm.
+    `algorithm_at`, `level_at`: line and column of the properties that ask for these.
     """
 
     name: str
@@ -47,6 +47,12 @@ class ViewText:
     level: str = "complete"
     properties: Mapping[str, str] = field(default_factory=dict)
     algorithm_at: tuple[int | None, int | None] = (None, None)
+    level_at: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def asked_level(self) -> str | None:
+        """The level that the file asks for; None: that of what the view reads."""
+        return self.properties.get("steadyview.level")
 
     @property
     def algorithm(self) -> str | None:
@@ -99,6 +105,7 @@ class _Reader:
         self._source = source
         self._at = 0
         self._algorithm_at: tuple[int | None, int | None] = (None, None)
+        self._level_at: tuple[int | None, int | None] = (None, None)
 
     def view(self) -> ViewText:
         stop = self._one_statement()
@@ -119,7 +126,8 @@ class _Reader:
         line, column = self._source.place(start)
         select = self._source.text[start : self._source.tokens[stop - 1].stop]
         level = properties.get("steadyview.level", "complete")
-        return ViewText(name, select, line, column, level, properties, self._algorithm_at)
+        places = (self._algorithm_at, self._level_at)
+        return ViewText(name, select, line, column, level, properties, *places)
 
     def _one_statement(self) -> int:
         tokens = self._source.tokens
@@ -195,6 +203,8 @@ class _Reader:
             raise refuse("UNKNOWN_FALLBACK", at, fact, instead=way)
         if key == "steadyview.table":
             self._check_table(at, value)
+        if key == "steadyview.level":
+            self._level_at = self._source.place(self._source.offset(at))
         if key == "steadyview.algorithm":
             self._algorithm_at = self._source.place(self._source.offset(at))
         if key not in PROPERTIES and nearest(key.partition(".")[0], ["steadyview"]):

@@ -53,10 +53,11 @@ NOT_CURED = frozenset(
         "TABLESAMPLE",
         "NON_DETERMINISTIC",
         "SESSION_FUNCTION",
+        "LEVEL",
     }
 )
-"""What stays refused in a view that asks to be recomputed: columns that cannot be stored, and rows
-that another reading of the same tables would not give again."""
+"""What stays refused in a view that asks to be recomputed: columns that cannot be stored, rows that
+another reading of the same tables would not give again, and a level that it would not have."""
 
 REASONS: tuple[Reason, ...] = (
     # the file
@@ -131,6 +132,11 @@ REASONS: tuple[Reason, ...] = (
         "PARENT",
         "the view reads another view that is not kept incrementally",
         "correct that view first, or read the tables that it reads",
+    ),
+    Reason(
+        "LEVEL",
+        "the view asks for more consistency than it can have: what it reads promises less",
+        "ask for a lower 'steadyview.level', or leave it out: then it has the level of its inputs",
     ),
     Reason(
         "ALGORITHM_AGGREGATES",
