@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -16,6 +19,7 @@ from steadyview.engine.failures import is_data_error, raising, reason
 from steadyview.engine.tagged_log import ARROW_LIMIT
 from steadyview.errors import SourceDiverged
 from steadyview.runtime.warehouse import Warehouse
+from steadyview.warehouse.view_store import Shape, ViewStore
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import capturing
 
@@ -95,3 +99,47 @@ def test_a_recomputed_view_stops_with_the_same_words(spark: SparkSession) -> Non
         spark.sql(f"SELECT {raising(ours, row)}").collect()
     assert is_data_error(found.value)
     assert reason(found.value) == str(ours)
+
+
+def spoil(file: Path, column: str) -> None:
+    """Let a stored number be one more, unnoticed by checksums."""
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    rows = pq.read_table(file)
+    more = pc.add(rows[column], 1).cast(rows[column].type)
+    pq.write_table(rows.set_column(rows.column_names.index(column), column, more), file)
+
+
+def test_a_hidden_node_with_other_rows_or_another_state_is_found(
+    shop: SqliteFile, tmp_path: Path, spark: SparkSession
+) -> None:
+    views = {
+        "often": "SELECT n, COUNT(*) AS towns FROM (SELECT town, COUNT(*) AS n, MAX(town) AS m "
+        "FROM shop.buyers GROUP BY town) GROUP BY n",
+        "names": "SELECT DISTINCT name FROM shop.goods",
+    }
+    folder = write_project(tmp_path / "nodes", {"shop": shop}, views)
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        shop.writer().execute("INSERT INTO buyers VALUES ('Bonn'), ('Ulm'), (NULL)")
+        wh.run_once()
+        equal = {(v.view, v.part): v.equal for v in wh.verify(nodes=True)}
+        assert all(equal.values())
+        hidden = sorted({name for name, _ in equal if name.startswith("~")})
+        assert len(hidden) == 2
+        assert len(equal) == 2 + 2 + len(hidden) + 1
+        assert {v.view for v in wh.verify(["names"], nodes=True)} == {"names"}
+        assert [v.part for v in wh.verify(["often"], at=0, nodes=True)].count("state") == 2
+
+        stated = next(name for name, part in equal if part == "state" and name in hidden)
+        rows = {r.name: r for r in wh._catalog.views.all()}
+        store = ViewStore(folder / "warehouse", rows[stated], Shape())
+        spoil(Path(store.state.files()[0].path), "_rows")
+        wrong = [(v.view, v.part) for v in wh.verify(nodes=True) if not v.equal]
+        assert wrong == [(stated, "state")]
+        with closing(sqlite3.connect(folder / "warehouse" / "catalog.db")) as catalog, catalog:
+            # its newest base is its first one
+            first = "SELECT MIN(version) FROM bases b WHERE b.view = bases.view"
+            at = (rows[stated].id,)
+            catalog.execute(f"UPDATE bases SET version = ({first}) WHERE view = ?", at)
+        wrong = [(v.view, v.part) for v in wh.verify(nodes=True) if not v.equal]
+        assert wrong == [(stated, "rows"), (stated, "state")]

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from steadyview.cli.completion import view_names
 from steadyview.cli.opening import opened
-from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, parse_at
 from steadyview.cli.reporting import ExitCode, reporting
 from steadyview.cli.tables import print_json, show, table
 from steadyview.cli.values import json_value
@@ -25,8 +25,13 @@ def command(
             metavar="[VIEW]...", help="Which views; all if none.", autocompletion=view_names
         ),
     ] = None,
+    nodes: Annotated[
+        bool,
+        typer.Option("--nodes", help="Hidden nodes too, and the state that views and nodes keep."),
+    ] = False,
     at: Annotated[
-        int | None, typer.Option(min=0, metavar="CN", help="At this commit instead of the newest.")
+        str | None,
+        typer.Option(metavar="CN or TIME", help="A commit number or an ISO time (UTC if no zone)."),
     ] = None,
     project: ProjectOption = HERE,
     json: JsonOption = False,
@@ -42,9 +47,12 @@ def command(
         steadyview verify
 
         steadyview verify revenue_by_region --at 42
+
+        steadyview verify --nodes
     """
+    moment = parse_at(at)
     with reporting(as_json=json, debug=debug), opened(project) as warehouse:
-        verdicts = warehouse.verify(views or None, at)
+        verdicts = warehouse.verify(views or None, moment, nodes=nodes)
         if json:
             print_json([asdict(verdict) for verdict in verdicts])
         else:
@@ -58,7 +66,7 @@ def _row(verdict: Any) -> tuple[Any, ...]:
     if verdict.error is not None:
         word = Text("not compared", style="bold red")
     return (
-        verdict.view,
+        _name(verdict),
         verdict.cn,
         word,
         verdict.missing,
@@ -68,9 +76,13 @@ def _row(verdict: Any) -> tuple[Any, ...]:
     )
 
 
+def _name(verdict: Any) -> str:
+    return str(verdict.view) if verdict.part == "rows" else f"{verdict.view} ({verdict.part})"
+
+
 def _examples(verdicts: list[Any]) -> list[Text]:
     return [
-        Text(f"{verdict.view}: {told}")
+        Text(f"{_name(verdict)}: {told}")
         for verdict in verdicts
         for told in [*map(json_value, verdict.examples), *filter(None, [verdict.error])]
     ]

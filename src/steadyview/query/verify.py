@@ -16,6 +16,7 @@ _EXAMPLES = 5
 class Verdict:
     """What verification found at one cn.
 
+    `view`: also the name of a hidden node; `part`: "rows", or the "state" kept beside them.
     `missing`: rows (copies counted) that the SQL text gives and the view lacks; `extra`: the other
     way. `compensated`: log rows that took the sources from now back to the cn.
     """
@@ -30,6 +31,7 @@ class Verdict:
     examples: list[dict[str, Any]] = field(default_factory=list)
     error: str | None = None
     """Why the view could not be compared; it counts as different then."""
+    part: str = "rows"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

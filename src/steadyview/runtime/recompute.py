@@ -1,6 +1,7 @@
 """A view's SQL text over its relations as of a cn: for recomputed views and for `verify`.
 
-What it reads of other views is recomputed from their texts in the same way, down to the sources.
+What it reads of other views is recomputed from their texts in the same way, down to the sources. A
+hidden node has no text: its plan is read as plain SQL over whole relations (`plans/plain.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pyspark.sql import DataFrame
 from steadyview.changes import RelationName
 from steadyview.engine.frames import Frames
 from steadyview.engine.guard import guarded
+from steadyview.plans import plain
+from steadyview.plans.plan import FromNode, Origin
 from steadyview.query.as_of import Reflection, RelationsAsOf
 from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
@@ -34,6 +37,7 @@ class Recomputing:
     cn: int
     folder: Path
     _relations: dict[tuple[RelationName, frozenset[str]], str] = field(default_factory=dict)
+    _nodes: dict[str, str] = field(default_factory=dict)
     _as_of: RelationsAsOf | None = None
 
     @property
@@ -58,6 +62,40 @@ class Recomputing:
         whole, exact = _of_whole_numbers(plan), plan.node is not None
         text = with_tables(plan.text, names, found, views, averages=whole, exact=exact)
         return guarded(self.frames.spark, text, [*names.values(), *views.values()])
+
+    def node_rows(self, plan: Planned) -> DataFrame:
+        """A hidden node's rows, by the plain SQL that its plan stands for."""
+        return self.frames.spark.table(self._node(plan))
+
+    def node_state(self, plan: Planned) -> DataFrame:
+        """The state that a view or hidden node must have, in the same way."""
+        assert plan.node is not None
+        return self.frames.spark.sql(plain.state(plan.node.node, self._inputs(plan)))
+
+    def _node(self, plan: Planned) -> str:
+        """A temporary view of a hidden node's rows, made once."""
+        assert plan.node is not None
+        if plan.name not in self._nodes:
+            sql = plain.rows(plan.node.node, self._inputs(plan))
+            self._nodes[plan.name] = self.frames.query("node", sql)
+        return self._nodes[plan.name]
+
+    def _inputs(self, plan: Planned) -> list[str]:
+        """What the scans of a plan read, their columns called `c0`, `c1`, ..."""
+        assert plan.node is not None
+        return [f"({self._input(plan, origin)})" for origin in plan.node.inputs]
+
+    def _input(self, plan: Planned, origin: Origin) -> str:
+        if isinstance(origin, FromNode):
+            below = self.plans[origin.node]
+            if below.hidden:
+                return f"SELECT * FROM {self._node(below)}"
+            names = [f"c{i}" for i in range(len(below.columns))]
+            return f"SELECT * FROM {self.frames.frame('view', self.rows(below).toDF(*names))}"
+        relation = next(r for r in plan.relations if r.name == origin.relation)
+        table = self._relation(plan, relation.name, plan.uses(relation.name))
+        listed = ", ".join(f"{_quoted(relation.columns[i].name)} AS c{i}" for i, _ in origin.types)
+        return f"SELECT {listed} FROM {table}"
 
     def _hidden(self, plan: Planned) -> list[Planned]:
         """The hidden nodes below a view, all of them."""
@@ -88,6 +126,10 @@ class Recomputing:
                 others=True,
             )
         return self._relations[key]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _of_whole_numbers(plan: Planned) -> list[Average]:

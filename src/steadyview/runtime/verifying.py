@@ -1,30 +1,51 @@
-"""Verifying one view at one cn: read it, recompute it from its SQL text, compare."""
+"""Verifying one view at one cn: read it, recompute it from its SQL text, compare.
+
+A hidden node has no text; it is recomputed by the plain SQL that its plan stands for, and so is
+the state of a view or node.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 
+from pyspark.sql import DataFrame
+
 from steadyview.engine.failures import SparkError, reason, spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.session import beside, ended
-from steadyview.errors import SteadyviewError, StorageDamaged, StorageUnavailable
+from steadyview.errors import (
+    OutsideRetention,
+    SteadyviewError,
+    StorageDamaged,
+    StorageUnavailable,
+)
 from steadyview.query.verify import Verdict, difference
 from steadyview.runtime.moment import WaitFor, open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.serving import At, resolve, row_of, rows_at
+from steadyview.warehouse.apply import state_at
 from steadyview.warehouse.states import check_readable
+from steadyview.warehouse.view_store import ViewStore
 
 Plans = Mapping[str, Planned]
 """All plans, by name."""
 
 
 def verify_view(
-    parts: Parts, plan: Planned, plans: Plans, wait_for: WaitFor, at: At = None
+    parts: Parts,
+    plan: Planned,
+    plans: Plans,
+    wait_for: WaitFor,
+    at: At = None,
+    part: str = "rows",
 ) -> Verdict:
-    """Sources read anew, compensated by the log to the view's cn (or to `at`)."""
+    """Sources read anew, compensated by the log to the view's cn (or to `at`); also a hidden node.
+
+    `part`: its rows, or the state that it keeps beside them.
+    """
     started = time.monotonic()
     row = row_of(parts.catalog, plan.name)
     check_readable(row, row.cn or 0)
@@ -38,9 +59,14 @@ def verify_view(
         parts.work_folder("verify") as folder,
         open_moment(sources, wait_for, parts.catalog) as moment,
     ):
-        view = rows_at(parts, frames.spark, plan.name, cn)
         recomputing = Recomputing(parts, frames, plans, moment, cn, folder)
-        found = difference(frames, view, recomputing.rows(plan))
+        if part == "state":
+            kept = _state(frames, ViewStore(parts.root, row, plan.shape), cn)
+            again = recomputing.node_state(plan)
+        else:
+            kept = rows_at(parts, frames.spark, plan.name, cn)
+            again = recomputing.node_rows(plan) if plan.hidden else recomputing.rows(plan)
+        found = difference(frames, kept, again)
     return Verdict(
         plan.name,
         cn,
@@ -50,11 +76,35 @@ def verify_view(
         recomputing.compensated,
         time.monotonic() - started,
         found.examples,
+        part=part,
     )
 
 
+def keeps_state(parts: Parts, plan: Planned, at: At = None) -> bool:
+    """Whether the node's state at a cn can be compared: it keeps one, and has not rolled it on."""
+    row = row_of(parts.catalog, plan.name)
+    cn = row.cn if at is None else resolve(parts.catalog, at)
+    store = ViewStore(parts.root, row, plan.shape)
+    return bool(store.shape.state) and cn is not None and store.state_cn() <= cn
+
+
+def _state(frames: Frames, store: ViewStore, cn: int) -> DataFrame:
+    """The state as stored; who keeps the views may roll it on meanwhile."""
+    before = store.state_cn()
+    found = state_at(frames, store, cn)
+    if before > cn or store.state_cn() != before:
+        fact = f'the state of "{store.name}" at cn {cn} is not kept any more'
+        raise OutsideRetention(fact, hint="ask again, at the newest commit")
+    return found
+
+
 def verify_or_tell(
-    parts: Parts, plan: Planned, plans: Plans, wait_for: WaitFor, at: At = None
+    parts: Parts,
+    plan: Planned,
+    plans: Plans,
+    wait_for: WaitFor,
+    at: At = None,
+    part: str = "rows",
 ) -> Verdict:
     """The verdict; where the view or its sources cannot be read, one that says why.
 
@@ -62,7 +112,7 @@ def verify_or_tell(
     """
     started = time.monotonic()
     try:
-        return verify_view(parts, plan, plans, wait_for, at)
+        return verify_view(parts, plan, plans, wait_for, at, part)
     except (StorageDamaged, StorageUnavailable):
         raise
     except (SteadyviewError, *SparkError) as error:
@@ -70,4 +120,4 @@ def verify_or_tell(
             raise
         cn = parts.catalog.views.get(plan.name).cn if at is None else resolve(parts.catalog, at)
         took = time.monotonic() - started
-        return Verdict(plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error))
+        return Verdict(plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error), part=part)

@@ -564,22 +564,36 @@ class Warehouse:
         rows = answer.rows()
         return Told(rows.table, rows.cut, answer.cn, answer.time, answer.warnings)
 
-    def verify(self, views: Sequence[str] | None = None, at: At = None) -> list[Verdict]:
+    def verify(
+        self, views: Sequence[str] | None = None, at: At = None, *, nodes: bool = False
+    ) -> list[Verdict]:
         """Recompute views from their SQL text and compare.
 
         Asked for all views, one that cannot be compared is told by its verdict; asked for by name,
-        it is an error.
+        it is an error. `nodes`: also the hidden nodes that they are made of, and what views and
+        nodes keep as their state.
         """
+        from steadyview.runtime.explain import hidden_below
         from steadyview.runtime.kept import all_recalled
-        from steadyview.runtime.verifying import verify_or_tell, verify_view
+        from steadyview.runtime.verifying import keeps_state, verify_or_tell, verify_view
 
         kept = self._catalog.views.all()
         shown = [r.name for r in kept if not r.name.startswith(HIDDEN) and r.cn is not None]
         names = [self._kept_row(name).name for name in views] if views else shown
         plans = all_recalled(kept)
+        below = {h.name for n in names for h in hidden_below(plans[n], plans)} if nodes else set()
+        hidden = sorted(below)
+        asked = [(n, "rows") for n in (*names, *hidden)]
+        if nodes:
+            stated = (n for n in (*names, *hidden) if keeps_state(self._parts, plans[n], at))
+            asked += [(n, "state") for n in stated]
         with self._following() as wait_for:
-            check = verify_view if views else verify_or_tell
-            return [check(self._parts, plans[n], plans, wait_for, at) for n in names]
+            found = []
+            for name, part in asked:
+                named = bool(views) and part == "rows" and name not in hidden
+                check = verify_view if named else verify_or_tell
+                found.append(check(self._parts, plans[name], plans, wait_for, at, part))
+            return found
 
     def _kept_row(self, name: str) -> ViewRow:
         """The view of that name as the catalog knows it; an error if it is not kept."""

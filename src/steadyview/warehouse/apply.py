@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
 from steadyview.delta import FileEntry
@@ -55,6 +55,19 @@ def rolls(store: ViewStore, base: Base, cn: int, delta_version: int) -> bool:
     return cn > base.cn and bool(store.delta_files(delta_version, base.cn, cn))
 
 
+def state_at(frames: Frames, store: ViewStore, cn: int) -> DataFrame:
+    """The node's state at a cn that its stored state does not lie behind."""
+    at, paths = store.state_cn(), [f.path for f in store.state_files(cn)]
+    rows = frames.parquet("state", paths, ddl([*store.shape.state, (CN, "BIGINT")]))
+    keys = ", ".join(name for name, _ in store.shape.keys)
+    sums = ", ".join(f"CAST(SUM({n}) AS {t}) AS {n}" for n, t in store.shape.sums)
+    kept = " OR ".join(f"SUM({n}) <> 0" for n, _ in store.shape.sums)
+    by = f" GROUP BY {keys} HAVING {kept}" if keys else ""
+    wanted = f"{CN} IS NULL OR ({CN} > {at} AND {CN} <= {cn})"
+    listed = f"{keys}, {sums}" if keys else sums
+    return frames.spark.sql(f"SELECT {listed} FROM {rows} WHERE {wanted}{by}")
+
+
 class Applier:
     """Writes bases of one view."""
 
@@ -92,19 +105,9 @@ class Applier:
 
     def roll_state(self, cn: int) -> None:
         """The node's state at cn from the one before it, and the steps between."""
-        store, frames = self._store, Frames(self._spark)
-        files = store.state_files(cn)
-        at, paths = store.state_cn(), [f.path for f in files]
-        listed = store.shape.state
-        rows = frames.parquet("state", paths, ddl([*listed, (CN, "BIGINT")]))
-        keys = ", ".join(name for name, _ in store.shape.keys)
-        sums = ", ".join(f"CAST(SUM({n}) AS {t}) AS {n}" for n, t in store.shape.sums)
-        kept = " OR ".join(f"SUM({n}) <> 0" for n, _ in store.shape.sums)
-        by = f" GROUP BY {keys} HAVING {kept}" if keys else ""
-        wanted = f"{CN} IS NULL OR ({CN} > {at} AND {CN} <= {cn})"
-        sql = f"SELECT {keys + ', ' if keys else ''}{sums} FROM {rows} WHERE {wanted}{by}"
+        frames = Frames(self._spark)
         try:
-            store.write_state(self._spark.sql(sql), cn)
+            self._store.write_state(state_at(frames, self._store, cn), cn)
         finally:
             frames.drop()
 
