@@ -30,6 +30,7 @@ def test_a_warehouse_has_these_methods() -> None:
         "close",
         "compare",
         "explain",
+        "graph",
         "query",
         "query_at",
         "rebuild",
@@ -57,7 +58,7 @@ def test_signatures_are_these() -> None:
 
     assert parameters(steadyview.open) == ["project", "spark"]
     assert parameters(Warehouse.query) == ["self", "sql", "at"]
-    assert parameters(Warehouse.verify) == ["self", "views", "at"]
+    assert parameters(Warehouse.verify) == ["self", "views", "at", "nodes"]
     assert parameters(View.read) == ["self", "at"]
     assert parameters(View.history) == ["self", "limit"]
 

@@ -271,7 +271,7 @@ def _wanted(lookups: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _lines(data: dict[str, Any]) -> list[str]:
-    way = "" if data["algorithm"] in (VERSIONS, "recompute") else f" by {data['algorithm']}"
+    way = "" if data["algorithm"] == VERSIONS else f" by {data['algorithm']}"
     how = "recomputed as a whole" if data["kind"] == "recomputed" else f"incrementally{way}"
     lines = [f"view   {data['view']}", f"kept   {how}", f"level  {data['level']}"]
     if data.get("cn") is not None:

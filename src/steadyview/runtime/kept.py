@@ -23,7 +23,7 @@ from steadyview.changes import RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import kind_of
 from steadyview.plans.plan import HIDDEN, PlanNode, from_json, to_json
-from steadyview.runtime.planning import RECOMPUTE, VERSIONS, Planned
+from steadyview.runtime.planning import VERSIONS, Planned
 from steadyview.views.analyze import analyze
 from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import ViewText
@@ -79,7 +79,7 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
         over_every_state=found.get("over_every_state", True),
         told=tuple(found.get("warnings", ())),
     )
-    if algorithm in (VERSIONS, RECOMPUTE) or made.text is None or not made.relations:
+    if algorithm == VERSIONS or plan is None or made.text is None or not made.relations:
         return made
     flat = analyze(made.text, made.relations)
     return replace(made, algorithm=kind_of(algorithm), definition=flat, tree=join_tree(flat))

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Any
 
 from steadyview.catalog import Catalog
-from steadyview.runtime.kept import recalled
+from steadyview.runtime.kept import algorithm_of, recalled
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import ViewFile
 from steadyview.runtime.schemas import Relations
@@ -26,7 +26,10 @@ _FORMAT = 1
 
 
 class Planning:
-    """The plans of a run. `plan` makes them; `files` are the view files as they are now."""
+    """The plans of a run. `plan` makes them; `files` are the view files as they are now.
+
+    `may_recall`: what the files say is all that decides on the plans.
+    """
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class Planning:
 
     def reconciled(self, relations: Relations) -> None:
         """The catalog has the views that were planned over these relations."""
-        if (kept := self._kept()) is not None:
+        if self._may_recall and (kept := self._kept()) is not None:
             digest = self._digest(relations)
             if self._catalog.typed.find(digest) != kept:
                 self._catalog.typed.keep(digest, kept)
@@ -84,7 +87,7 @@ class Planning:
             row.state not in ("active", "building") or row.error for row in rows
         ):
             return None
-        return json.dumps([[row.name, row.fingerprint] for row in rows])
+        return json.dumps([[r.name, r.fingerprint, r.level, algorithm_of(r)] for r in rows])
 
 
 def _ordered(plans: Sequence[Planned]) -> list[Planned]:

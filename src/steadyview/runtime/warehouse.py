@@ -407,7 +407,7 @@ class Warehouse:
                 return keeping.once((lambda: progress(self.status())) if progress else None)
 
     def _planning(self, algorithm: str | None, *, may_recall: bool = False) -> Plan:
-        """How a run plans its views; `may_recall`: not at all, if nothing was changed."""
+        """How a run plans its views; `may_recall`: it does not, if nothing was changed."""
         from steadyview.runtime.planning import with_algorithm
         from steadyview.runtime.replanning import Planning
 
