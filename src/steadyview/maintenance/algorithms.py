@@ -1,7 +1,8 @@
 """Every algorithm by name: how it is made, what it needs, what it promises.
 
-The order is that of the papers. `batched-sweep`, the product's own and the default, is a state
-machine over batches rather than over messages and is not made here; its promise is.
+The order is that of the papers. `batched-sweep` is the product's own way, the default: a state
+machine over batches rather than over messages for the simulator, plans over versions on Spark. It
+is not made here; its promise is.
 """
 
 from __future__ import annotations

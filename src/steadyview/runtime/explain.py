@@ -136,6 +136,7 @@ class _Drawing:
         kept: dict[str, Any] = {
             "name": plan.name,
             "label": self._labels.get(plan.name, plan.name),
+            "level": plan.level,
             "shows": _shown(plan, words),
             "size": self._sizes(plan.name),
             "shared_with": shared_with(plan, self._view, self._known) if plan.hidden else [],

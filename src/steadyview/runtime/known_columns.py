@@ -17,7 +17,7 @@ class KnownColumns:
         self._relations: dict[int, RelationSchema] = {}
         known = {r.name: r for r in relations}
         for number, origin in enumerate(node.inputs):
-            if isinstance(origin, FromRelation):
+            if isinstance(origin, FromRelation) and origin.relation in known:
                 self._relations[number] = known[origin.relation]
         self._types = node.input_types
 

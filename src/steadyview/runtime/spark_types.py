@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types."""
+_FORMAT = 2
+"""Of what is remembered: an answer in another one is asked for again."""
 _REFUSAL = ("code", "message", "detail", "hint", "line", "column")
 
 
@@ -81,7 +83,8 @@ class SparkTypes:
 
     def _answered(self, facts: list[Any], ask: Callable[[], Any]) -> Any:
         """What `ask` gives, as JSON; remembered."""
-        digest = hashlib.sha256(json.dumps([version("pyspark"), facts]).encode()).hexdigest()
+        known_by = json.dumps([_FORMAT, version("pyspark"), facts])
+        digest = hashlib.sha256(known_by.encode()).hexdigest()
         known = self._remembered.find(digest)
         if known is not None:
             return _read(json.loads(known))
