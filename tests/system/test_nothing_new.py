@@ -22,7 +22,10 @@ from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import read
 
 VIEWS = {
-    "counted": "SELECT name, COUNT(*) AS n FROM shop.goods GROUP BY name",
+    "counted": (
+        "CREATE MATERIALIZED VIEW counted TBLPROPERTIES ('steadyview.level' = 'strong', "
+        "'steadyview.table' = 'never') AS SELECT name, COUNT(*) AS n FROM shop.goods GROUP BY name"
+    ),
     "often": "SELECT name FROM counted WHERE n > 1 UNION SELECT 'none'",
     "numbered": (
         "CREATE MATERIALIZED VIEW numbered TBLPROPERTIES ('steadyview.fallback' = 'recompute') AS "
@@ -53,6 +56,12 @@ def forget_types(folder: Path) -> None:
         catalog.execute("DELETE FROM typed WHERE outcome LIKE '{%'")
 
 
+def rows(folder: Path) -> list[tuple[object, ...]]:
+    """All that the catalog knows of the views."""
+    with closing(sqlite3.connect(folder / "warehouse" / "catalog.db")) as catalog:
+        return catalog.execute("SELECT * FROM views ORDER BY id").fetchall()
+
+
 def test_neither_spark_nor_planning_where_nothing_is_new(
     shop: SqliteFile, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -61,7 +70,9 @@ def test_neither_spark_nor_planning_where_nothing_is_new(
     with steadyview.open(folder, spark=spark) as wh:
         wh.run_once()
     forget_types(folder)
+    before = rows(folder)
     assert without_java(folder) == 0
+    assert rows(folder) == before
 
     shop.writer().execute("INSERT INTO goods VALUES ('cup')")
     assert without_java(folder) != 0

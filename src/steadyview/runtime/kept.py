@@ -67,6 +67,8 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
     asked = {"steadyview.level": level}
     if plan is None:
         asked["steadyview.fallback"] = "recompute"
+    if found.get("table") is not None:
+        asked["steadyview.table"] = found["table"]
     made = Planned(
         name,
         tuple((name, type_) for name, type_ in found.get("columns", ())),
