@@ -172,7 +172,7 @@ def test_a_view_whose_files_go_under_a_running_run_stops_alone(
     writer = source.writer()
     with steadyview.open(folder, spark=spark) as wh, running(wh):
         wait_until(lambda: set(states(wh).values()) == {"active"}, "first states")
-        (own,) = (folder / "warehouse/views").glob("v-*")
+        (own,) = (folder / "warehouse/nodes").glob("v-*")
         shutil.move(own, tmp_path / "away")
         for x in (1, 2, 3):
             writer.execute("INSERT INTO t VALUES (?)", x)
@@ -230,7 +230,7 @@ def test_what_was_built_anew_in_vain_leaves_no_folder(tmp_path: Path, spark: Spa
         for _ in range(2):
             wh.run_once()
             assert states(wh) == {"v": "stopped"}
-            assert len(list((folder / "warehouse/views").glob("*"))) == 1
+            assert len(list((folder / "warehouse/nodes").glob("*"))) == 1
     source.close()
 
 
