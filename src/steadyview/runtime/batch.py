@@ -94,6 +94,10 @@ class Asked:
     sent: int = 0
     rows: int = 0
 
+    def since(self, before: Asked) -> Asked:
+        """Those that came after."""
+        return Asked(self.sent - before.sent, self.rows - before.rows)
+
 
 @dataclass
 class _Share:

@@ -424,16 +424,16 @@ class Maintainer:
 
         Who ends in between has published whole pieces; the next life goes on behind them.
         """
-        asked, over = batch.asked, False
+        over = False
         while not over:
-            begun = time.monotonic()
+            begun, before = time.monotonic(), batch.asked
             rows, upto = batch.next_piece(after, SIZE)
             done = batch.piece(upto)
             SIZE.took(rows, time.monotonic() - begun)
             last = upto == batch.upto or batch.over
             publish([*done, *recomputed()] if last else done)
-            self._record(after, upto, asked, started)
-            after, asked, started = upto, Asked(), self._parts.clock.now_us()
+            self._record(after, upto, batch.asked.since(before), started)
+            after, started = upto, self._parts.clock.now_us()
             over = last or self.ending()
 
     def _admitted(
@@ -452,7 +452,7 @@ class Maintainer:
         return found, [w for w in works if w.plan.sources <= found.keys()]
 
     def _record(self, after: int, upto: int, asked: Asked, started: int) -> None:
-        """For `status`: what a piece took; the first one has all the lookups of its batch."""
+        """For `status`: what a piece took."""
         now = self._parts.clock.now_us()
         record = BatchRecord(after, upto, upto - after, asked.sent, asked.rows, started, now)
         self._parts.catalog.batches.record(record)
