@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+import psutil
 import pytest
 from psycopg import conninfo
 
 from tests.crash.keepers import ROOT
 from tests.crash.server import Server
 from tests.crash.shop import Shop, shop_on
+from tests.processes.test_signals import COMMAND, steadyview_run, wait_for_cn
 
 CANARY = "canary-7f3a91"
 WRONG = "canary-wrong-55e2"
@@ -128,6 +133,45 @@ def test_a_password_is_found_nowhere_and_no_file_is_open_to_others(
     assert len(found) > 20
     assert [place for place, text in found.items() if CANARY in text or WRONG in text] == []
     assert open_to_others(shop.warehouse) == []
+
+
+@pytest.mark.slow
+def test_a_long_run_with_sparks_pages_open_tells_no_password(
+    shop: Shop, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = conninfo.make_conninfo(server.url, user="clerk", password=CANARY)
+    monkeypatch.setenv("SHOP_URL", url)
+    settings = shop.folder / "steadyview.toml"
+    pages = '[spark]\n"spark.ui.enabled" = "true"\n"spark.ui.port" = "0"\n'
+    settings.write_text(settings.read_text().replace("[spark]\n", pages))
+    with steadyview_run(shop.folder) as process:
+        wait_for_cn(process, 0)
+        asked = [*COMMAND[:-2], "query", "SELECT * FROM sold", "--json", "--project"]
+        answer = subprocess.run(
+            [*asked, str(shop.folder)], capture_output=True, text=True, check=False
+        )
+        found = {"answer": answer.stdout + answer.stderr, **pages_of(process.pid)}
+        os.killpg(process.pid, signal.SIGINT)
+        found["output"], found["errors"] = process.communicate()
+    assert answer.returncode == 0, answer.stderr
+    assert any("Spark Properties" in text for text in found.values())
+    for path in shop.folder.rglob("*"):
+        if path.is_file():
+            found[str(path)] = path.read_bytes().decode("latin-1")
+    assert [place for place, text in found.items() if CANARY in text] == []
+
+
+def pages_of(pid: int) -> dict[str, str]:
+    """What Spark's own pages show of its settings and statements."""
+    found = {}
+    for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+        for port in {c.laddr.port for c in process.net_connections() if c.status == "LISTEN"}:
+            for page in ("environment/", "SQL/", "jobs/"):
+                with suppress(OSError, HTTPException):
+                    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+                    connection.request("GET", f"/{page}")
+                    found[f"{port}/{page}"] = connection.getresponse().read().decode("latin-1")
+    return found
 
 
 def open_to_others(root: Path) -> list[str]:
