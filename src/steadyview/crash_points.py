@@ -2,9 +2,9 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs two lookups. `BATCH`, `TIDYING` and `BUILD` name them all, in the order in which
-a batch, the housekeeping after it and a long first build pass them, so that a test can loop over
-them; an unknown name is refused, so that none is missed.
+crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD` and `LIFE` name them all, in the order in
+which a batch, the housekeeping after it, a long first build and a change of view files pass them,
+so that a test can loop over them; an unknown name is refused, so that none is missed.
 """
 
 from __future__ import annotations
@@ -48,8 +48,16 @@ BUILD = (
     "span-written",
     "span-stored",
 )
+LIFE = (
+    "view-added",
+    "given-up",
+    "swapped",
+    "paused",
+    "change-recorded",
+    "file-changed",
+)
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD)
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE)
 _reached: Counter[str] = Counter()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from steadyview.catalog import Catalog, Flush
+from steadyview.catalog import Base, Catalog, Flush, ViewSpec
 from steadyview.errors import StorageDamaged, StorageUnavailable
 from tests.catalog.clocks import SetClock
 
@@ -175,3 +175,19 @@ def test_a_catalog_of_format_1_is_brought_up_to_date(tmp_path: Path) -> None:
             identity = catalog.identity()
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert catalog.identity() == identity
+
+
+def test_a_catalog_of_format_5_goes_on_with_its_views(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old:
+        old.executescript(Path(__file__).with_name("format_5.sql").read_text())
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        row = catalog.views.get("v")
+        assert (row.id, row.state, row.cn, row.made_as, row.paused) == (3, "active", 7, "v", None)
+        assert catalog.views.bases(3) == [Base(5, 2)]
+        assert [r.id for r in catalog.views.replacements()] == [4]
+        assert catalog.files.all() == []
+        added = catalog.views.add(ViewSpec("w", "", "complete", "incremental", "", ""), 7)
+        assert added.id == 10, "9 was the last id that was ever given"
+        catalog.views.pause("v")
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        assert catalog.views.get("v").state == "paused"

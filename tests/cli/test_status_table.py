@@ -10,7 +10,13 @@ from rich.console import Console
 
 from steadyview.catalog import SourceState
 from steadyview.cli.status_table import status_line, status_table
-from steadyview.runtime.status import SourceStatus, Status, ViewStatus, source_status
+from steadyview.runtime.status import (
+    Refusal,
+    SourceStatus,
+    Status,
+    ViewStatus,
+    source_status,
+)
 
 TIME = datetime(2026, 11, 16, 10, tzinfo=UTC)
 SALES = SourceStatus("sales", "postgresql", "0/16A0", 42, 0.25, "capturing", None)
@@ -76,9 +82,23 @@ def test_a_view_without_state_and_a_source_without_capture_show_dashes():
 
 def test_how_far_a_first_state_is_stands_below_the_tables_and_in_the_line():
     read = "sales.orders: 400,000 of about 1,200,000 rows read"
-    status = replace(STATUS, views=[replace(REVENUE, state="building", cn=None, progress=read)])
-    assert f"revenue: first state, {read}" in shown(status)
-    assert f"revenue cn - (building, {read})" in status_line(status)
+    first = replace(REVENUE, state="building", cn=None, progress=read, build_seconds=75.0)
+    status = replace(STATUS, views=[first])
+    assert f"revenue: first state, {read}, for 75 s" in shown(status)
+    assert f"revenue cn - (building, first state, {read}, for 75 s)" in status_line(status)
+    beside = replace(REVENUE, progress="", build_seconds=75.0)
+    assert "revenue: a new state beside, for 75 s" in shown(replace(STATUS, views=[beside]))
+
+
+def test_a_view_that_goes_on_without_its_file_says_why():
+    refused = replace(REVENUE, refusal=Refusal("UNKNOWN_COLUMN", "there is no column x"))
+    text = shown(replace(STATUS, views=[refused]))
+    assert "does not take its place (UNKNOWN_COLUMN), it goes on as it was" in text
+    assert "there is no column x" in text
+    paused = replace(STATUS, views=[replace(REVENUE, state="paused", paused_seconds=7200.0)])
+    assert "revenue: its file is gone since 2 h" in shown(paused)
+    assert "steadyview view drop revenue" in shown(paused)
+    assert "\n" not in status_line(paused)
 
 
 def test_the_line_is_one_line():

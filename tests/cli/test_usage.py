@@ -25,6 +25,10 @@ COMMANDS = (
     ["verify"],
     ["source", "list"],
     ["source", "remove"],
+    ["view", "list"],
+    ["view", "drop"],
+    ["view", "rename"],
+    ["view", "rebuild"],
 )
 
 

@@ -77,6 +77,14 @@ class Keeper:
             else:
                 tidying.now()
 
+    def rename(self, old: str, new: str, crash_at: str | None = None) -> list[str]:
+        os.environ[VARIABLE] = crash_at or ""
+        return [place.path for place in self._warehouse.rename(old, new)]
+
+    def drop(self, view: str, crash_at: str | None = None) -> list[str]:
+        os.environ[VARIABLE] = crash_at or ""
+        return self._warehouse.drop(view, cascade=True)
+
     def rows(self, view: str, at: int | None = None) -> list[list[Any]]:
         return [list(row) for row in self._warehouse.view(view).read(at).collect()]
 

@@ -188,7 +188,7 @@ def replace_cn(wh: Warehouse, view: str, cn: int) -> Published:
     row = wh._catalog.views.get(view)
     assert row.base_cn is not None
     assert row.base_version is not None
-    return Published(view, cn, row.delta_version or 0, row.base_cn, row.base_version)
+    return Published(row.id, cn, row.delta_version or 0, row.base_cn, row.base_version)
 
 
 def _tamper(wh: Warehouse, view: str, change: dict[str, list[Any]], cn: int) -> None:
@@ -196,7 +196,7 @@ def _tamper(wh: Warehouse, view: str, change: dict[str, list[Any]], cn: int) -> 
     assert row.base_cn is not None
     assert row.base_version is not None
     added = store.append(Change(pa.table({**change, "_cn": [cn]})), cn)
-    published = Published(view, cn, added.version, row.base_cn, row.base_version)
+    published = Published(row.id, cn, added.version, row.base_cn, row.base_version)
     wh._catalog.views.publish([published])
 
 

@@ -29,6 +29,7 @@ def test_a_warehouse_has_these_methods() -> None:
         "check",
         "close",
         "compare",
+        "drop",
         "explain",
         "graph",
         "query",
@@ -37,6 +38,7 @@ def test_a_warehouse_has_these_methods() -> None:
         "recorded",
         "recording",
         "remove_source",
+        "rename",
         "resnapshot",
         "run",
         "run_once",
@@ -45,6 +47,7 @@ def test_a_warehouse_has_these_methods() -> None:
         "told",
         "verify",
         "view",
+        "views",
     }
 
 

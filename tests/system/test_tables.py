@@ -241,10 +241,9 @@ def test_a_table_is_written_anew_where_it_is_not_what_we_left(
 
 def _gone_with_their_views(wh: Warehouse, tmp_path: Path) -> None:
     """What is not asked for, or is no more, has no table; what is not ours stays."""
-    views = tmp_path / "project" / "views"
     stranger = wh.project.warehouse / "views" / "mine"
     write_deltalake(stranger, pa.table({"a": [1]}))
-    (views / "plain.sql").unlink()
+    wh.drop("plain")
     write_view(tmp_path / "project", "busy", VIEWS["busy"].replace("every batch", "never"))
     write_view(tmp_path / "project", "untold", "SELECT k FROM lite.u")
     wh.run_once()

@@ -10,6 +10,7 @@ from steadyview.catalog.batches import Batch
 from steadyview.catalog.builds import Build, StoredSpan
 from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock, from_us, to_us
+from steadyview.catalog.files import FileChange
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
 from steadyview.catalog.runs import Flush, Run
@@ -22,6 +23,7 @@ __all__ = [
     "Build",
     "Catalog",
     "Clock",
+    "FileChange",
     "Flush",
     "Holder",
     "Lease",

@@ -10,6 +10,7 @@ from steadyview.catalog.builds import Builds
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
+from steadyview.catalog.files import FileChanges
 from steadyview.catalog.sources import Sources
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
@@ -26,11 +27,12 @@ class Catalog:
         self.path = database.path
         self.sources = Sources(database)
         self.commits = Commits(database, clock)
-        self.views = Views(database)
+        self.views = Views(database, clock)
         self.batches = Batches(database)
         self.typed = Typed(database)
         self.audits = Audits(database)
         self.builds = Builds(database)
+        self.files = FileChanges(database)
         self._database = database
 
     @staticmethod

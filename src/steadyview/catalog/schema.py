@@ -4,14 +4,18 @@
 `warehouse.oldest_cn`: commits before it are forgotten; `floor`: every commit to come is later.
 A view's name is unique among the views that are not dropped; its `id` is never used again, so that
 storage of a dropped view is never mistaken.
-A `replacement` is built beside the view of its name, until it takes that one's place.
+A `replacement` is built beside the view of its name, until it takes that one's place. `made_as` is
+the name that a view's files are found by, whatever it is called now. `refusal` (and its code): why
+the view's file, as it is now, does not take its place; `paused`: since when its file is gone;
+`begun`: when it was added.
+`file_changes` are what is still to be done to the project's view files: see `files.py`.
 `typed` holds what Spark said about the types of a view's text over some relations.
 `builds` are first builds that keep what they have read; `spans` say what that is.
 """
 
 from __future__ import annotations
 
-FORMAT = 5
+FORMAT = 6
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -19,6 +23,45 @@ _CONTACTS = """CREATE TABLE contacts (
         error TEXT,
         since INTEGER,
         definite INTEGER NOT NULL DEFAULT 0
+    ) STRICT"""
+_VIEWS = """CREATE TABLE views (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        sql TEXT NOT NULL,
+        level TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('incremental', 'recomputed')),
+        definition TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        state TEXT NOT NULL
+            CHECK (state IN ('building', 'active', 'paused', 'stopped', 'refused', 'dropped')),
+        code TEXT,
+        error TEXT,
+        error_cn INTEGER,
+        start_cn INTEGER NOT NULL,
+        oldest_cn INTEGER NOT NULL,
+        cn INTEGER,
+        delta_version INTEGER,
+        base_cn INTEGER,
+        base_version INTEGER,
+        replacement INTEGER NOT NULL DEFAULT 0,
+        mendable INTEGER NOT NULL DEFAULT 0,
+        made_as TEXT NOT NULL,
+        begun INTEGER NOT NULL DEFAULT 0,
+        refusal_code TEXT,
+        refusal TEXT,
+        paused INTEGER
+    ) STRICT"""
+_BASES = """CREATE TABLE bases (
+        view INTEGER NOT NULL REFERENCES views (id),
+        base_cn INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        valid INTEGER NOT NULL DEFAULT 1,
+        PRIMARY KEY (view, base_cn)
+    ) STRICT"""
+_FILE_CHANGES = """CREATE TABLE file_changes (
+        path TEXT PRIMARY KEY,
+        was TEXT,
+        text TEXT
     ) STRICT"""
 _ONE_NAME = """CREATE UNIQUE INDEX views_by_name ON views (name, replacement)
         WHERE state <> 'dropped'"""
@@ -106,40 +149,14 @@ STATEMENTS = (
     "CREATE UNIQUE INDEX runs_by_seq ON runs (source, seq_from)",
     "CREATE INDEX runs_by_source ON runs (source, cn_from)",
     "CREATE UNIQUE INDEX runs_by_time ON runs (time_from)",
-    """CREATE TABLE views (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        name TEXT NOT NULL,
-        sql TEXT NOT NULL,
-        level TEXT NOT NULL,
-        kind TEXT NOT NULL CHECK (kind IN ('incremental', 'recomputed')),
-        definition TEXT NOT NULL,
-        fingerprint TEXT NOT NULL,
-        state TEXT NOT NULL
-            CHECK (state IN ('building', 'active', 'stopped', 'refused', 'dropped')),
-        code TEXT,
-        error TEXT,
-        error_cn INTEGER,
-        start_cn INTEGER NOT NULL,
-        oldest_cn INTEGER NOT NULL,
-        cn INTEGER,
-        delta_version INTEGER,
-        base_cn INTEGER,
-        base_version INTEGER,
-        replacement INTEGER NOT NULL DEFAULT 0,
-        mendable INTEGER NOT NULL DEFAULT 0
-    ) STRICT""",
+    _VIEWS,
     _ONE_NAME,
     _TYPED,
     _AUDITS,
     _BUILDS,
     _SPANS,
-    """CREATE TABLE bases (
-        view INTEGER NOT NULL REFERENCES views (id),
-        base_cn INTEGER NOT NULL,
-        version INTEGER NOT NULL,
-        valid INTEGER NOT NULL DEFAULT 1,
-        PRIMARY KEY (view, base_cn)
-    ) STRICT""",
+    _BASES,
+    _FILE_CHANGES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         from_cn INTEGER NOT NULL,
@@ -173,13 +190,35 @@ _FROM_4 = (
     "UPDATE views SET state = 'dropped'",
     "DELETE FROM builds",
     "DELETE FROM typed",
-    f"UPDATE warehouse SET format = {FORMAT}",
 )
 """Views were kept in other tables: the next run builds them anew, from the same sources and log."""
+_KEPT = (
+    "id, name, sql, level, kind, definition, fingerprint, state, code, error, error_cn, start_cn,"
+    " oldest_cn, cn, delta_version, base_cn, base_version, replacement, mendable"
+)
+_FROM_5 = (
+    "CREATE TABLE bases_5 AS SELECT view, base_cn, version, valid FROM bases",
+    "DROP TABLE bases",
+    "DROP INDEX views_by_name",
+    "ALTER TABLE views RENAME TO views_5",
+    _VIEWS,
+    f"INSERT INTO views ({_KEPT}, made_as) SELECT {_KEPT}, name FROM views_5",
+    "DELETE FROM sqlite_sequence WHERE name = 'views'",
+    # ids go on behind the last one that was ever given
+    "UPDATE sqlite_sequence SET name = 'views' WHERE name = 'views_5'",
+    "DROP TABLE views_5",
+    _ONE_NAME,
+    _BASES,
+    "INSERT INTO bases SELECT view, base_cn, version, valid FROM bases_5",
+    "DROP TABLE bases_5",
+    _FILE_CHANGES,
+    f"UPDATE warehouse SET format = {FORMAT}",
+)
 UPGRADES = {
-    1: (*_FROM_1, *_FROM_2, *_FROM_3, *_FROM_4),
-    2: (*_FROM_2, *_FROM_3, *_FROM_4),
-    3: (*_FROM_3, *_FROM_4),
-    4: _FROM_4,
+    1: (*_FROM_1, *_FROM_2, *_FROM_3, *_FROM_4, *_FROM_5),
+    2: (*_FROM_2, *_FROM_3, *_FROM_4, *_FROM_5),
+    3: (*_FROM_3, *_FROM_4, *_FROM_5),
+    4: (*_FROM_4, *_FROM_5),
+    5: _FROM_5,
 }
 """By the format that is found."""

@@ -74,7 +74,7 @@ def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
         summary = warehouse.run_once(progress, **chosen)
     status = warehouse.status()
     if as_json:
-        wrong = [asdict(v) for v in status.views if v.error]
+        wrong = [asdict(v) for v in status.views if v.error or v.refusal]
         print_json({**summary.to_dict(), "views_with_errors": wrong})
         _exit_if_wrong(status)
         return
@@ -92,7 +92,7 @@ def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
 
 def _exit_if_wrong(status: Any) -> None:
     """Exit code 1 where a view is not kept: a scheduler shall notice."""
-    if any(v.state in ("refused", "stopped") for v in status.views):
+    if any(v.state in ("refused", "stopped") or v.refusal for v in status.views):
         raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 

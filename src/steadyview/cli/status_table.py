@@ -29,13 +29,13 @@ def status_line(status: Any) -> str:
     views = ", ".join(f"{v.name} cn {_known(v.cn)} ({_how(v)})" for v in status.views)
     line = f"cn {_known(status.cn)} | {sources or 'no sources'} | {views or 'no views'}"
     faults = [status.error, *(s.error for s in status.sources)]
-    faults += [f"{v.name}: {v.error}" for v in status.views if v.error]
+    faults += [f"{v.name}: {text}" for v in status.views for text in _wrong(v)]
     return " | ".join([line, *(fault.splitlines()[0] for fault in faults if fault)])
 
 
 def view_errors(status: Any) -> list[str]:
     """What is wrong with views, in full: code or reason, and what to do about it."""
-    return [f"{v.name} ({v.state}): {v.error}" for v in status.views if v.error]
+    return [f"{v.name} ({v.state}): {text}" for v in status.views for text in _wrong(v)]
 
 
 def source_errors(status: Any) -> list[str]:
@@ -85,8 +85,27 @@ def _views(status: Any) -> Any:
 
 
 def _building(status: Any) -> list[Text]:
-    building = (v for v in status.views if v.progress)
-    return [Text(f"{v.name}: first state, {v.progress}", style="yellow") for v in building]
+    building = [v for v in status.views if v.build_seconds is not None]
+    return [Text(f"{v.name}: {_progress(v)}", style="yellow") for v in building]
+
+
+def _progress(view: Any) -> str:
+    what = "first state" if view.state == "building" else "a new state beside"
+    parts = (what, view.progress, f"for {_seconds(view.build_seconds)}")
+    return ", ".join(part for part in parts if part)
+
+
+def _wrong(view: Any) -> list[str]:
+    """What is wrong with a view: with its rows, with its file as it is now, with neither."""
+    found = [view.error] if view.error else []
+    if view.paused_seconds is not None:
+        fact = f"its file is gone since {_seconds(view.paused_seconds)}: it is not kept any more"
+        way = f"put its file back, or run: steadyview view drop {view.name}"
+        found.append(f"{fact}\nhint: {way}")
+    if view.refusal:
+        fact = f"its file does not take its place ({view.refusal.code}), it goes on as it was"
+        found.append(f"{fact}: {view.refusal.error}")
+    return found
 
 
 def _unaudited(status: Any) -> list[Text]:
@@ -99,15 +118,17 @@ def _unwritten(status: Any) -> list[Text]:
 
 
 def _how(view: Any) -> str:
-    return f"{view.state}, {view.progress}" if view.progress else str(view.state)
+    building = view.build_seconds is not None
+    return f"{view.state}, {_progress(view)}" if building else str(view.state)
 
 
 def _errors(status: Any) -> list[Text]:
     whole = [Text(status.error, style="bold red")] if status.error else []
+    wrong = [(s, s.error) for s in status.sources if s.error]
+    wrong += [(v, text) for v in status.views for text in _wrong(v)]
     return whole + [
-        Text.assemble((f"{part.name}: ", "bold red"), str(part.error), (_since(part), "dim"))
-        for part in (*status.sources, *status.views)
-        if part.error
+        Text.assemble((f"{part.name}: ", "bold red"), text, (_since(part), "dim"))
+        for part, text in wrong
     ]
 
 
@@ -122,7 +143,7 @@ def _ago(seconds: float | None) -> str:
 
 
 def _state(part: Any) -> Text:
-    if part.error:
+    if part.error or getattr(part, "refusal", None):
         return Text(part.state, style="bold red")
     return Text(part.state, style="green" if part.state in _GOOD else "yellow")
 

@@ -203,10 +203,14 @@ def _strictly(warning: str) -> ViewStopped:
 
 def _stopped(rows: Mapping[str, ViewRow]) -> list[str]:
     """A sentence for every view that stands still, for good or for now."""
-    words = {row.name: "is stopped" for row in rows.values() if row.state == "stopped"}
+    words = {r.name: f"is {r.state}" for r in rows.values() if r.state in ("stopped", "paused")}
     words |= {r.name: "does not go on" for r in rows.values() if r.error and r.name not in words}
     shown = ((rows[name], word) for name, word in words.items())
-    return [f'view "{row.name}" {word} and shows cn {row.cn}: {row.error}' for row, word in shown]
+    gone = "its file is gone"
+    return [
+        f'view "{row.name}" {word} and shows cn {row.cn}: {row.error or gone}'
+        for row, word in shown
+    ]
 
 
 def _unproved(

@@ -68,6 +68,10 @@ class Attendant:
             "query": lambda: self._query(request, stream),
             "resnapshot": lambda: self._wished(lambda k: k.resnapshot(request["name"])),
             "remove": lambda: self._wished(lambda k: k.remove(request["name"])),
+            "drop": lambda: self._wished(
+                lambda k: k.drop(request["name"], cascade=request["cascade"])
+            ),
+            "rename": lambda: self._wished(lambda k: _places(k, request)),
             "rebuild": lambda: self._wished(lambda k: k.rebuild(request["name"])),
         }
         return kinds[request["do"]]()
@@ -91,3 +95,7 @@ class Attendant:
         write_answer(stream, {**header, "warnings": list(found.warnings)})
         with pa.ipc.new_stream(stream, rows.table.schema) as sink:
             sink.write_table(rows.table)
+
+
+def _places(keeping: Keeping, request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [place.to_dict() for place in keeping.rename(request["name"], request["new"])]

@@ -34,10 +34,11 @@ from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
 from steadyview.plans.asking import Ask, Asking
 from steadyview.plans.links import links
-from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode
+from steadyview.plans.plan import FromNode, FromRelation, PlanNode
 from steadyview.plans.shared_join import SharedJoin, shared_joins
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.inputs import RelationInputs, node_input, rows_per_cn
+from steadyview.runtime.kept import Kept
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.moment import Moment
 from steadyview.runtime.pieces import PieceSize, Steps
@@ -59,9 +60,14 @@ _MEMBERS = 20
 class Work:
     """A node's part of a batch: its change after cn `after`, or its first state (`after` None)."""
 
-    plan: Planned
+    kept: Kept
     store: ViewStore
     after: int | None
+
+    @property
+    def plan(self) -> Planned:
+        """By which it is kept."""
+        return self.kept.plan
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,25 @@ class _Share:
     def name(self) -> str:
         return self.work.plan.name
 
+    @property
+    def id(self) -> int:
+        return self.work.kept.id
+
+    @property
+    def parents(self) -> list[int]:
+        """The ids of the nodes that it reads."""
+        return list(self.work.kept.inputs.values())
+
+    @property
+    def place(self) -> tuple[tuple[int, int], frozenset[int]]:
+        """Its window, and the nodes that it reads: only alike ones can be computed as one."""
+        return self.window, frozenset(self.parents)
+
+    def reads(self, scan: int) -> int | None:
+        """The id of the node that a scan reads; None: it reads a relation."""
+        origin = self.node.inputs[scan]
+        return self.work.kept.inputs[origin.node] if isinstance(origin, FromNode) else None
+
 
 class Batch:
     """The computation of one batch in its own work folder: `prepare` first, then its pieces."""
@@ -133,10 +158,10 @@ class Batch:
         folder: Path,
         moment: Moment,
         relations: RelationInputs,
-        standing: Callable[[str], tuple[ViewStore, int]],
+        standing: Callable[[int], tuple[ViewStore, int]],
         shadow: Shadow | None = None,
     ) -> None:
-        """`standing`: where a node lives, and the cn at which it is published."""
+        """`standing`: where the node with an id lives, and the cn at which it is published."""
         self._shadow = shadow
         self._frames = frames
         self._folder = folder
@@ -144,8 +169,8 @@ class Batch:
         self._standing = standing
         self._relations = relations
         self._inputs: dict[RelationName, WindowInput] = {}
-        self._nodes: dict[tuple[str, int, int], WindowInput] = {}
-        """What other nodes read of a node, by its name and window."""
+        self._nodes: dict[tuple[int, int, int], WindowInput] = {}
+        """What other nodes read of a node, by its id and window."""
         self._shares: list[_Share] = []
         self._steps: Steps | None = None
         self._sent = 0
@@ -203,7 +228,7 @@ class Batch:
 
     def first_states(self) -> Iterator[Done]:
         """The state at the moment's cn of every node that has none yet, as each gets ready."""
-        reached: dict[str, Done] = {}
+        reached: dict[int, Done] = {}
         for found in self._layers(self._shares):
             # one that is not published after all is built again, and what reads it with it
             layer = [s for s in found if self._has_parents(s)]
@@ -212,7 +237,7 @@ class Batch:
                 self._for(share, partial(self._whole, share, reached))
             with ThreadPoolExecutor(_WORKERS) as pool:
                 for share, done in zip(layer, pool.map(self._first, layer), strict=True):
-                    reached[share.name] = done
+                    reached[share.id] = done
                     yield done
 
     def piece(self, upto: int) -> list[Done]:
@@ -220,7 +245,7 @@ class Batch:
 
         Pieces ascend; a node that failed in one is in no later one.
         """
-        reached: dict[str, Done] = {}
+        reached: dict[int, Done] = {}
         self._nodes.clear()
         behind = [s for s in self._shares if not s.over and (s.work.after or 0) < upto]
         for layer in self._layers(behind):
@@ -230,9 +255,9 @@ class Batch:
             crash_point("answers-stored")
             with ThreadPoolExecutor(_WORKERS) as pool:
                 for done in pool.map(self._finished, self._together(layer)):
-                    reached.update({d.work.plan.name: d for d in done})
+                    reached.update({d.work.kept.id: d for d in done})
             for share in layer:
-                found = reached[share.name]
+                found = reached[share.id]
                 share.over = found.failed
                 share.work = replace(share.work, after=found.upto)
         return list(reached.values())
@@ -246,19 +271,19 @@ class Batch:
         """The nodes in an order in which each stands behind those it reads."""
         left = list(shares)
         while left:
-            waiting = {s.name for s in left}
-            ready = [s for s in left if waiting.isdisjoint(s.work.plan.parents)]
+            waiting = {s.id for s in left}
+            ready = [s for s in left if waiting.isdisjoint(s.parents)]
             left = [s for s in left if s not in ready]
             yield ready
 
     def _has_parents(self, share: _Share) -> bool:
-        return all(self._standing(name)[1] >= 0 for name in share.work.plan.parents)
+        return all(self._standing(parent)[1] >= 0 for parent in share.parents)
 
-    def _parents_reached(self, share: _Share, reached: Mapping[str, Done]) -> list[int]:
+    def _parents_reached(self, share: _Share, reached: Mapping[int, Done]) -> list[int]:
         """How far the nodes are that it reads."""
         return [
-            reached[name].upto if name in reached else self._standing(name)[1]
-            for name in share.work.plan.parents
+            reached[parent].upto if parent in reached else self._standing(parent)[1]
+            for parent in share.parents
         ]
 
     def _for(self, share: _Share, step: Callable[[], _T]) -> _T | None:
@@ -277,29 +302,31 @@ class Batch:
         """Find the inputs of the node's scans for its window; who reads the same shares it."""
         for scan in share.node.scans:
             origin = share.node.inputs[scan.number]
+            parent = share.reads(scan.number)
             if isinstance(origin, FromRelation):
                 share.inputs[scan.number] = self._inputs[origin.relation]
+            if parent is None:
                 continue
-            key = (origin.node, *share.window)
+            key = (parent, *share.window)
             if key not in self._nodes:
-                self._nodes[key] = self._of_node(origin.node, share.window)
+                self._nodes[key] = self._of_node(parent, share.window)
             share.inputs[scan.number] = self._nodes[key]
 
-    def _of_node(self, name: str, window: tuple[int, int]) -> WindowInput:
+    def _of_node(self, parent: int, window: tuple[int, int]) -> WindowInput:
         columns = {
             column
             for share in self._shares
             for scan in share.node.scans
-            if _reads(share.node.inputs[scan.number], name)
+            if share.reads(scan.number) == parent
             for column in scan.used
         }
-        store, _ = self._standing(name)
+        store, _ = self._standing(parent)
         return node_input(self._frames, self._folder, store, sorted(columns or {0}), window)
 
-    def _whole(self, share: _Share, reached: Mapping[str, Done]) -> None:
+    def _whole(self, share: _Share, reached: Mapping[int, Done]) -> None:
         """For a first state, every input is read whole."""
-        for name in share.work.plan.parents:
-            if name in reached and reached[name].failed:
+        for name, parent in share.work.kept.inputs.items():
+            if parent in reached and reached[parent].failed:
                 raise _waits(share.name, name)
         self._bind(share)
         for read in {id(i): i for i in share.inputs.values()}.values():
@@ -371,13 +398,13 @@ class Batch:
         return Done(work, share.upto, work.store.delta.version(), base)
 
     def _together(self, layer: Sequence[_Share]) -> list[list[_Share]]:
-        """The nodes, those of one join and window in one group."""
+        """The nodes, those of one join over the same nodes and window in one group."""
         left, groups = list(layer), []
         ready = [s for s in layer if s.trouble is None and self._moves(s)]
-        for window in {s.window for s in ready}:
-            alike = [s for s in ready if s.window == window]
+        for place in {s.place for s in ready}:
+            alike = [s for s in ready if s.place == place]
             for places in shared_joins([s.node for s in alike]):
-                members = [alike[place] for place in places]
+                members = [alike[number] for number in places]
                 for first in range(0, len(members), _MEMBERS):
                     groups.append(members[first : first + _MEMBERS])
                 left = [s for s in left if s not in members]
@@ -453,7 +480,7 @@ class Batch:
                 hint=f"run: steadyview view rebuild {share.name}",
             )
         added = work.store.append(change.change, upto)
-        if self._shadow is not None:
+        if self._shadow is not None and not work.kept.row.replacement:
             plain = partial(self._statement(share).uncompensated, work.after, upto)
             self._shadow.record(share.name, work.after, upto, plain)
         return Done(work, upto, added.version, changes=added.rows)
@@ -499,10 +526,6 @@ def first_failing(fails: Callable[[int], bool], low: int, high: int) -> int | No
         middle = (low + high) // 2
         low, high = (low, middle) if fails(middle) else (middle + 1, high)
     return low
-
-
-def _reads(origin: Origin, name: str) -> bool:
-    return isinstance(origin, FromNode) and origin.node == name
 
 
 def _waits(name: str, parent: str) -> ViewStopped:

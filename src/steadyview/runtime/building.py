@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 
-from steadyview.catalog import Build, StoredSpan, ViewRow
+from steadyview.catalog import Build, StoredSpan
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.crash_points import crash_point
 from steadyview.delta import ParquetSink, slug
@@ -36,6 +36,7 @@ from steadyview.delta.failures import told
 from steadyview.engine.answers import store_each
 from steadyview.engine.spans import FewerThanNone, SpanLog, compensated, span_schema
 from steadyview.errors import ColumnLost, SourceDiverged, StorageDamaged
+from steadyview.runtime.kept import Kept
 from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
@@ -53,7 +54,7 @@ class Portion:
     `damage`: the log no longer leads to that moment.
     """
 
-    plans: Sequence[Planned]
+    views: Sequence[Kept]
     moment: Moment
     damage: StorageDamaged | None = None
 
@@ -74,41 +75,44 @@ class Building:
         """Read no further span: what is stored stays for the next life."""
         self._ending.set()
 
+    def may_begin(self) -> None:
+        """Spans may be read again."""
+        self._ending.clear()
+
     def portions(
-        self, plans: Sequence[Planned], rows: Mapping[str, ViewRow], moment: Moment
+        self, views: Sequence[Kept], moment: Moment
     ) -> Iterator[Portion]:
         """All the views, each in one portion: the quick ones first, recomputed ones last.
 
         Ask for the next portion when the first states of the last one were tried.
         """
-        self._forget_lost(plans, rows)
+        self._forget_lost(views)
         begun = self._builds.all()
-        new = [p for p in plans if not any(rows[p.name].id in b.views for b in begun)]
-        spans = self._spans(new, moment)
-        long = [p for p in new if any(r.name in spans for r in p.relations) and p.node]
+        new = [k for k in views if not any(k.id in b.views for b in begun)]
+        spans = self._spans([k.plan for k in new], moment)
+        long = [k for k in new if any(r.name in spans for r in k.plan.relations) and k.plan.node]
         if long:
-            self._begin(long, rows, spans, moment.upto)
+            self._begin(long, spans, moment.upto)
             begun = self._builds.all()
-        quick = [p for p in new if p not in long and (p.node or not begun)]
+        quick = [k for k in new if k not in long and (k.plan.node or not begun)]
         if quick:
             yield Portion(quick, moment)
         for build in begun:
-            yield from self._portion(build, plans, rows, moment)
-        if whole := [p for p in new if p not in long and p not in quick]:
+            yield from self._portion(build, views, moment)
+        if whole := [k for k in new if k not in long and k not in quick]:
             yield Portion(whole, moment)
 
     def _portion(
         self,
         build: Build,
-        plans: Sequence[Planned],
-        rows: Mapping[str, ViewRow],
+        views: Sequence[Kept],
         moment: Moment,
     ) -> Iterator[Portion]:
-        mine = [p for p in plans if rows[p.name].id in build.views]
+        mine = [k for k in views if k.id in build.views]
         if not mine:
             return
         try:
-            stored = self._read(build, mine, moment)
+            stored = self._read(build, [k.plan for k in mine], moment)
         except Interrupted:
             return
         except ColumnLost:
@@ -124,16 +128,16 @@ class Building:
 
     # --- begin -------------------------------------------------------------------------------
 
-    def _forget_lost(self, plans: Sequence[Planned], rows: Mapping[str, ViewRow]) -> None:
+    def _forget_lost(self, views: Sequence[Kept]) -> None:
         """Forget builds whose views lost values since: the log does not lead back to their cn."""
         catalog = self._parts.catalog
         losses, oldest = catalog.sources.losses(), catalog.commits.oldest_cn()
         for build in self._builds.all():
             lost = build.cn < oldest or any(
-                plan.loses(loss.relation, loss.column)
+                kept.plan.loses(loss.relation, loss.column)
                 and loss.seq > catalog.commits.seq_upto(loss.relation.source, build.cn)
-                for plan in plans
-                if rows[plan.name].id in build.views
+                for kept in views
+                if kept.id in build.views
                 for loss in losses
             )
             if lost:
@@ -149,15 +153,14 @@ class Building:
 
     def _begin(
         self,
-        plans: Sequence[Planned],
-        rows: Mapping[str, ViewRow],
+        views: Sequence[Kept],
         spans: Mapping[RelationName, Sequence[Span]],
         cn: int,
     ) -> None:
-        used = _used(plans)
+        used = _used([k.plan for k in views])
         self._builds.begin(
             cn,
-            [rows[p.name].id for p in plans],
+            [k.id for k in views],
             used,
             [
                 StoredSpan(name, i, _with(used[name], s.column), s.column, s.low, s.high, SPAN)
@@ -314,8 +317,8 @@ def clear_builds(parts: Parts) -> None:
     """
     folders = list(_folder(parts).glob("*"))
     builds = parts.catalog.builds.all()
-    views = [r for r in parts.catalog.views.all() if r.state == "building" and r.cn is None]
-    waiting = {row.id for row in (*views, *parts.catalog.views.replacements())}
+    rows = [*parts.catalog.views.all(), *parts.catalog.views.replacements()]
+    waiting = {row.id for row in rows if row.state == "building" and row.cn is None}
     for build in builds:
         if gone := build.views - waiting:
             parts.catalog.builds.end(build.id, gone)

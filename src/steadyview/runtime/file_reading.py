@@ -75,9 +75,12 @@ class ViewFiles:
         with self._catalog() as catalog:
             found = self._row(catalog)
             check_readable(found, found.cn or 0)
-            bases = catalog.views.bases(found.name)
+            bases = catalog.views.bases(found.id)
             # after the bases: a view delta that reaches as far as the newest of them
             row = self._row(catalog)
+            if row.id != found.id:
+                # another one took its place just now
+                bases, row = catalog.views.bases(row.id), self._row(catalog)
             cn = row.cn if at is None else resolve(catalog, at)
             assert cn is not None
             store = ViewStore(self._root, row, shape_of(row))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -30,9 +30,9 @@ from steadyview.maintenance.fitting import keys_shown
 from steadyview.maintenance.positions import Positions
 from steadyview.runtime.answering import Answering
 from steadyview.runtime.deliveries import Deliveries
+from steadyview.runtime.kept import Kept
 from steadyview.runtime.moment import WaitFor
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned
 from steadyview.runtime.recording import Recording
 from steadyview.warehouse.states import States, nearest
 from steadyview.warehouse.view_store import Change, ViewStore, quoted
@@ -44,7 +44,7 @@ class ForcedView:
     def __init__(
         self,
         parts: Parts,
-        plan: Planned,
+        kept: Kept,
         wait_for: WaitFor,
         recording: Recording | None = None,
     ) -> None:
@@ -52,10 +52,11 @@ class ForcedView:
         """Query messages sent."""
         self.changes = 0
         """Rows added to the view delta."""
-        self._parts, self._plan = parts, plan
+        plan = kept.plan
+        self._parts, self._kept, self._plan = parts, kept, plan
         self._views = parts.catalog.views
         self._recording = recording
-        self._store = ViewStore(parts.root, self._views.get(plan.name), plan.shape)
+        self._store = ViewStore(parts.root, kept.row, plan.shape)
         self._closing = ExitStack()
         frames = Frames(parts.spark)
         folder = self._closing.enter_context(parts.work_folder("batch"))
@@ -64,7 +65,7 @@ class ForcedView:
         self._algebra = self._made_algebra()
         self._pending: list[Handle] = []
         """Changes of installs that are not published."""
-        adopt(parts, plan)
+        adopt(parts, kept)
         self._object = self._made_object()
         self._deliveries = Deliveries(parts, plan, self._algebra, self.cn)
         self._answering = Answering(parts, plan, self._algebra, self._storage, wait_for)
@@ -80,7 +81,7 @@ class ForcedView:
     @property
     def cn(self) -> int:
         """Where the published view stands."""
-        return self._views.get(self._plan.name).cn or 0
+        return self._views.row(self._kept.id).cn or 0
 
     def work(self, target: int, seconds: float | None = None) -> None:
         """Until the view stands at cn `target` or later, or the time is over."""
@@ -151,7 +152,7 @@ class ForcedView:
             version = added.version
             self.changes += added.rows
             self._record_durable()
-        _stand_at(self._parts, self._plan, cn, version)
+        _stand_at(self._parts, self._kept, cn, version)
         self._record_durable()
 
     def _record_durable(self) -> None:
@@ -184,9 +185,9 @@ class ForcedView:
 
     def _view_rows(self) -> Handle:
         """The view's rows as they are published, with their stored names."""
-        row, shape = self._views.get(self._plan.name), self._store.shape
+        row, shape = self._views.row(self._kept.id), self._store.shape
         assert row.cn is not None
-        base = nearest(self._views.bases(row.name), row.cn)
+        base = nearest(self._views.bases(row.id), row.cn)
         states = States(self._parts.spark, self._store)
         version = row.delta_version or 0
         files = [
@@ -198,23 +199,23 @@ class ForcedView:
         return self._algebra.view_rows(sql, sum(f.rows for f in files))
 
 
-def adopt(parts: Parts, plan: Planned) -> None:
+def adopt(parts: Parts, kept: Kept) -> None:
     """Publish an append that was cut off from being published: its last cn is whole."""
-    row = parts.catalog.views.get(plan.name)
+    row = parts.catalog.views.row(kept.id)
     if row.cn is None:
         return
-    store = ViewStore(parts.root, row, plan.shape)
+    store = ViewStore(parts.root, row, kept.plan.shape)
     if (cn := store.propagated()) > row.cn:
-        _stand_at(parts, plan, cn, store.delta.version())
+        _stand_at(parts, kept, cn, store.delta.version())
 
 
-def _stand_at(parts: Parts, plan: Planned, cn: int, version: int) -> None:
-    row = parts.catalog.views.get(plan.name)
+def _stand_at(parts: Parts, kept: Kept, cn: int, version: int) -> None:
+    row = parts.catalog.views.row(kept.id)
     assert row.base_cn is not None
     assert row.base_version is not None
     if (cn, version) != (row.cn, row.delta_version):
         parts.catalog.views.publish(
-            [Published(row.name, cn, version, row.base_cn, row.base_version)]
+            [Published(row.id, cn, version, row.base_cn, row.base_version)]
         )
         crash_point("published")
 
@@ -234,21 +235,26 @@ class ForcedViews:
         self, parts: Parts, wait_for: WaitFor, recordings: Mapping[str, Recording]
     ) -> None:
         self._parts, self._wait_for, self._recordings = parts, wait_for, recordings
-        self._running: dict[str, ForcedView] = {}
+        self._running: dict[int, ForcedView] = {}
 
-    def work(self, plan: Planned, target: int, seconds: float | None) -> Work:
+    def work(self, kept: Kept, target: int, seconds: float | None) -> Work:
         """See `ForcedView.work`."""
-        if plan.name not in self._running:
-            recording = self._recordings.get(plan.name)
-            self._running[plan.name] = ForcedView(self._parts, plan, self._wait_for, recording)
-        view = self._running[plan.name]
+        if kept.id not in self._running:
+            recording = None if kept.row.replacement else self._recordings.get(kept.name)
+            self._running[kept.id] = ForcedView(self._parts, kept, self._wait_for, recording)
+        view = self._running[kept.id]
         before = view.lookups, view.changes
         try:
             view.work(target, seconds)
         except BaseException:
-            self._running.pop(plan.name).close()
+            self._running.pop(kept.id).close()
             raise
         return Work(view.lookups - before[0], view.changes - before[1])
+
+    def forget_others(self, ids: Collection[int]) -> None:
+        """Forget the objects of views that are not these."""
+        for view in [i for i in self._running if i not in ids]:
+            self._running.pop(view).close()
 
     def close(self) -> None:
         """Forget them all."""

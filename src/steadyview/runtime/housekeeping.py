@@ -46,9 +46,11 @@ class Housekeeping:
         """Tidy up."""
         self._next = time.monotonic() + EVERY
         cutoff = self._cutoff()
-        for row in self._parts.catalog.views.all():
-            # a stopped view stays as it is, for whoever looks into it
-            if row.cn is not None and row.state != "stopped":
+        self._drop_paused()
+        catalog = self._parts.catalog
+        for row in (*catalog.views.all(), *catalog.views.replacements()):
+            # a stopped view stays as it is, for whoever looks into it, and so does a paused one
+            if row.cn is not None and row.state not in ("stopped", "paused"):
                 # damaged files stop their view when it is worked on
                 with suppress(StorageDamaged):
                     self._tidy_view(row, cutoff)
@@ -58,6 +60,14 @@ class Housekeeping:
         self._remove_dropped()
         clear_builds(self._parts)
         self.logs()
+
+    def _drop_paused(self) -> None:
+        """Drop the views whose files have been gone for as long as states are retained."""
+        retention = int(self._parts.project.retention.total_seconds() * 1_000_000)
+        since = self._parts.clock.now_us() - retention
+        for row in self._parts.catalog.views.all():
+            if row.paused is not None and row.paused < since:
+                self._parts.catalog.views.drop(row.name)
 
     def _remove_dropped(self) -> None:
         """Remove what was replaced; a while later, for readers that still use it."""
@@ -88,7 +98,7 @@ class Housekeeping:
     def _tidy_view(self, row: ViewRow, cutoff: int) -> None:
         """Few delta files, none behind the retention; one base, but for recomputed views."""
         views = self._parts.catalog.views
-        views.forget_before(row.name, cutoff)
+        views.forget_before(row.id, cutoff)
         crash_point("states-forgotten")
         store = ViewStore(self._parts.root, row, Shape())
         if row.kind == "recomputed":
@@ -106,10 +116,10 @@ class Housekeeping:
         compaction.prune(store.delta, "_cn", min([cutoff, row.base_cn, *self._read_from(row)]) + 1)
         # readers of the version before are served until its files are vacuumed
         version = store.delta.version()
-        views.publish([Published(row.name, row.cn, version, row.base_cn, row.base_version)])
+        views.publish([Published(row.id, row.cn, version, row.base_cn, row.base_version)])
         crash_point("delta-republished")
         store.delta.vacuum(READERS)
-        views.invalidate_bases(row.name, row.base_version)
+        views.invalidate_bases(row.id, row.base_version)
         crash_point("bases-invalidated")
         store.base.vacuum(READERS)
 
@@ -127,12 +137,15 @@ class Housekeeping:
     def _read_from(self, row: ViewRow) -> list[int]:
         """Where the nodes stand that read this one, and the first states that are built of it."""
         catalog = self._parts.catalog
-        readers = [r for r in catalog.views.all() if row.name in inputs_of(r)]
+        rows = [*catalog.views.all(), *catalog.views.replacements()]
+        readers = [r for r in rows if row.id in inputs_of(r).values()]
         return [r.cn for r in readers if r.cn is not None] + [b.cn for b in catalog.builds.all()]
 
     def _tidy_log(self, source: str, cutoff: int) -> None:
         catalog, log = self._parts.catalog, self._parts.log
-        reached = [r.cn for r in catalog.views.all() if r.cn is not None and r.state == "active"]
+        kept = [r for r in catalog.views.all() if r.state == "active"]
+        rows = [*kept, *catalog.views.replacements()]
+        reached = [r.cn for r in rows if r.cn is not None]
         built = [build.cn for build in catalog.builds.all()]
         needed = min([cutoff, *reached, *built, *self._audited()])
         state = catalog.sources.state(source)

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from steadyview.engine.session import ended
-from steadyview.errors import SteadyviewError, TransientError
+from steadyview.errors import SteadyviewError, StorageUnavailable, TransientError
 from steadyview.runtime.auditing import Auditor, Unequal
 from steadyview.runtime.captures import Captures
 from steadyview.runtime.conventional import Shadow
@@ -24,6 +24,7 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.publishing_tables import Tables
+from steadyview.runtime.reconciling import remove_dropped
 from steadyview.runtime.recording import Recording
 from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
@@ -35,6 +36,7 @@ from steadyview.runtime.schemas import (
     record_relations,
 )
 from steadyview.runtime.status import RunSummary
+from steadyview.runtime.view_files import Place, ViewFiles, finish
 from steadyview.warehouse.view_store import adopt_folders
 
 Report = Callable[[], None]
@@ -121,6 +123,11 @@ class Keeping:
     @cached_property
     def _maintainer(self) -> Maintainer:
         """Made when it is first needed: capture waits neither for Spark nor for the views."""
+        with suppress(StorageUnavailable):
+            # told by the command that began it; tried again by the next run
+            finish(self._catalog, self._parts.project.root)
+        remove_dropped(self._parts)
+        self._signature = self._view_files()
         return self._planned()
 
     def wish(self, wish: Wish) -> None:
@@ -253,6 +260,7 @@ class Keeping:
             # what is frozen now is delivered only after all of the past was found again
             with open_moment([self._parts.sources[name]], self.captures.wait_for, self._catalog):
                 self._catalog.views.go_on(name, self._catalog.commits.oldest_cn())
+            self._maintainer.place()
 
     def _stand_still(self) -> None:
         """Stop the views of sources that turned out to have another past, for all to see."""
@@ -311,10 +319,11 @@ class Keeping:
         available = self.captures.available()
         self._examine(available)
         self._audit_beside(available)
+        self._maintainer.swap_ready()
         if not self._maintainer.waiting(available, building=False):
             return False
         if self._maintainer.waiting(available, building=False, forced=False):
-            self._maintainer.cycle(available, building=False)
+            self._maintainer.turn(available)
         if not self._stop.is_set():
             self._maintainer.one_by_one(available, TURN)
         self._measure()
@@ -325,10 +334,12 @@ class Keeping:
     def _grant(self) -> None:
         """Do what was wished for; not while a first state or an audit may be disturbed by it.
 
-        An audit can wait: it is ended. Batches go on meanwhile.
+        Both can wait: they are ended, and gone on with later. Batches go on meanwhile.
         """
         if not self._wishes.empty():
             self._auditor.end()
+            if self._building():
+                self._maintainer.end_building()
         while not (self._wishes.empty() or self._building() or self._auditing()):
             self._wishes.get().grant(self)
 
@@ -348,7 +359,23 @@ class Keeping:
 
     def rebuild(self, name: str) -> None:
         """Build a view anew, beside what it shows."""
-        rebuild(self._parts.catalog, name)
+        self._maintainer.renew(rebuild(self._parts.catalog, name))
+
+    def drop(self, name: str, *, cascade: bool) -> list[str]:
+        """Drop a view with its file, and with `cascade` those that read it."""
+        dropped = self._files().drop(name, cascade=cascade)
+        self._replan()
+        self._maintainer.place()
+        return dropped
+
+    def rename(self, old: str, new: str) -> list[Place]:
+        """Call a view otherwise, file and all; who reads it by its old name."""
+        places = self._files().rename(old, new)
+        self._replan()
+        return places
+
+    def _files(self) -> ViewFiles:
+        return ViewFiles(self._catalog, self._parts.project.root)
 
     def resnapshot(self, name: str) -> list[str]:
         """Begin with a source anew: set up again, its views built from what it holds now."""
@@ -400,13 +427,14 @@ class Keeping:
 
     def _build(self) -> None:
         """First states are computed beside, so that the other views do not wait for them."""
-        if self._builder is not None and self._builder.is_alive():
+        if self._building():
             return
         error, self._builder_error = self._builder_error, None
         if error is not None:
             raise error
         available = self.captures.available()
         if self._maintainer.waiting(available, building=True):
+            self._maintainer.may_build()
             self._builder = threading.Thread(target=self._first_states, name="first-states")
             self._builder.start()
 
@@ -422,7 +450,11 @@ class Keeping:
     def _replan(self) -> None:
         """Take up view files that were added, changed or removed meanwhile."""
         found = self._view_files()
-        if found == self._signature or (self._builder is not None and self._builder.is_alive()):
+        if found == self._signature:
+            return
+        if self._building():
+            # what it has read stays, and is gone on with if its view still wants it
+            self._maintainer.end_building()
             return
         self._signature = found
         self._defects = self._maintainer.losses.defects()

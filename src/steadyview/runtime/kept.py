@@ -8,29 +8,65 @@ The catalog's row says all of it: reading and explaining a view needs no source 
 
 A node goes on from where it is only over the very nodes that it has read so far: one that was built
 anew has no change that leads from its old rows to its new ones.
+
+What is remembered is enough to keep the node, also when its file says something else by now, or is
+gone (`planned_as_kept`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import ViewRow
-from steadyview.changes import RelationSchema
+from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import kind_of
-from steadyview.plans.plan import HIDDEN, PlanNode, from_json, to_json
+from steadyview.plans.plan import HIDDEN, FromNode, PlanNode, from_json, to_json
 from steadyview.runtime.planning import VERSIONS, Planned
+from steadyview.runtime.spark_types import Columns
 from steadyview.views.analyze import analyze
 from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import ViewText
+from steadyview.views.plan import with_view_renamed
 from steadyview.views.trailing import Trailing, trailing
 
 if TYPE_CHECKING:
     from steadyview.warehouse.view_store import Shape
+
+Known = Mapping[RelationName, RelationSchema]
+"""The relations that are recorded."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A row of the catalog and the plan by which it is kept."""
+
+    row: ViewRow
+    plan: Planned
+
+    @property
+    def id(self) -> int:
+        """Its own for ever."""
+        return self.row.id
+
+    @property
+    def name(self) -> str:
+        """What it is called now; one that is built beside has its view's name."""
+        return self.row.name
+
+    @property
+    def label(self) -> str:
+        """What it is called among those that are worked on."""
+        return f"{self.name} (built anew)" if self.row.replacement else self.name
+
+    @cached_property
+    def inputs(self) -> dict[str, int]:
+        """The nodes that it reads: what its plan calls them, and their ids."""
+        return inputs_of(self.row)
 
 
 def described(plan: Planned, inputs: Mapping[str, int]) -> str:
@@ -93,10 +129,12 @@ def all_recalled(rows: Iterable[ViewRow]) -> dict[str, Planned]:
 
 
 def _described(row: ViewRow) -> dict[str, Any]:
-    return _read(row.definition)
+    return dict(_read(row.definition))
 
 
+@lru_cache(maxsize=4096)
 def _read(definition: str) -> dict[str, Any]:
+    """Read once: rows are looked at often. Not to be changed."""
     found: dict[str, Any] = json.loads(definition) if definition else {}
     return found
 
@@ -111,6 +149,11 @@ def inputs_of(row: ViewRow) -> dict[str, int]:
     return dict(_described(row).get("inputs", {}))
 
 
+def columns_of(row: ViewRow) -> Columns:
+    """Its columns, named as people know them, with their types."""
+    return tuple((name, type_) for name, type_ in _described(row).get("columns", ()))
+
+
 def plan_of(row: ViewRow) -> PlanNode | None:
     """The plan by which it is kept; None where it is recomputed, or refused."""
     found = _described(row).get("plan")
@@ -122,8 +165,7 @@ def shape_of(row: ViewRow) -> Shape:
     # imported late: what the catalog says needs no Delta
     from steadyview.warehouse.view_store import Shape
 
-    columns = tuple((name, type_) for name, type_ in _described(row).get("columns", ()))
-    return Shape(columns, incremental=row.kind == "incremental")
+    return Shape(columns_of(row), incremental=row.kind == "incremental")
 
 
 def trailing_of(row: ViewRow) -> Trailing:
@@ -140,3 +182,34 @@ def goes_on(row: ViewRow, plan: Planned) -> bool:
     """Whether what is kept of the view may be continued in the plan's way."""
     same = plan.algorithm_name == algorithm_of(row)
     return same or row.kind == "recomputed" or has_every_state(row)
+
+
+def is_hidden(row: ViewRow) -> bool:
+    """Whether it is part of views and none itself."""
+    return row.name.startswith(HIDDEN)
+
+
+def planned_as_kept(row: ViewRow, known: Known) -> Planned | None:
+    """The plan by which the row is kept, over relations as recorded now; None if one is gone."""
+    try:
+        plan = recalled(row)
+        names = [r.name for r in plan.relations] if plan.node is None else list(plan.node.used())
+        relations = tuple(known[name] for name in names)
+    except (KeyError, ViewRefused):
+        return None
+    return replace(plan, relations=relations) if relations or plan.node is not None else None
+
+
+def with_parent_renamed(row: ViewRow, old: str, new: str) -> tuple[str, str]:
+    """The row's SQL and definition, once the node that it knows as `old` is called `new`."""
+    sql = row.sql and with_view_renamed(ViewText(row.name, row.sql), old, new)
+    found, node = _described(row), plan_of(row)
+    if old in found.get("inputs", {}):
+        found["inputs"] = {new if n == old else n: i for n, i in found["inputs"].items()}
+    if node is not None:
+        inputs = tuple(
+            replace(i, node=new) if isinstance(i, FromNode) and i.node == old else i
+            for i in node.inputs
+        )
+        found["plan"] = to_json(replace(node, inputs=inputs))
+    return sql, json.dumps(found)

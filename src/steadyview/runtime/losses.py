@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steadyview.catalog import ViewRow
 from steadyview.changes import Loss, RelationName
 from steadyview.errors import ColumnLost, SteadyviewError, about
+from steadyview.runtime.kept import Kept
 from steadyview.runtime.moment import Moment, admitted_since, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
@@ -44,10 +44,14 @@ class Mark:
 class Losses:
     """The losses and defects of one warehouse's relations; the caller holds the lease."""
 
-    def __init__(self, parts: Parts, plans: Mapping[str, Planned], defects: Defects) -> None:
+    def __init__(
+        self, parts: Parts, running: Callable[[], Sequence[Kept]], defects: Defects
+    ) -> None:
         self._parts = parts
         self._views = parts.catalog.views
-        self._plans = plans
+        self._running = running
+        self.given_up = False
+        """Whether something that was built beside was lost: it is to be begun again."""
         self._losing = threading.Lock()
         self._found: list[Loss] = []
         self._gone: dict[str, frozenset[Loss]] = {}
@@ -135,45 +139,59 @@ class Losses:
         """Stop the views that losses concern, for good; `evidence` is what the sources say now."""
         with self._losing:
             self._found += losses
-            self._views.lose(self._concerned(losses), evidence or {}, losses)
+            concerned = self._concerned(losses)
+            stopped = {k.name: text for k, text in concerned if not k.row.replacement}
+            beside = [k.id for k, _ in concerned if k.row.replacement]
+            self._views.lose(stopped, evidence or {}, losses, beside)
+            self.given_up = self.given_up or bool(beside)
 
-    def _concerned(self, losses: Sequence[Loss]) -> dict[str, str]:
+    def _concerned(self, losses: Sequence[Loss]) -> list[tuple[Kept, str]]:
         """The running views that a loss concerns, each with the reason; they can be rebuilt."""
-        stopped: dict[str, str] = {}
-        running = [row for row in self._running() if row.cn is not None]
-        for lost in losses:
-            for row in running:
-                if self._plans[row.name].loses(lost.relation, lost.column):
-                    hint = f"hint: run: steadyview view rebuild {row.name}"
-                    stopped.setdefault(row.name, f"{lost.reason}\n{hint}")
-        return stopped
+        found = []
+        for kept in self._running():
+            lost = [x for x in losses if kept.plan.loses(x.relation, x.column)]
+            if lost and kept.row.cn is not None:
+                hint = f"hint: run: steadyview view rebuild {kept.name}"
+                found.append((kept, f"{lost[0].reason}\n{hint}"))
+        return found
 
-    def stop_lost(self, plans: Sequence[Planned]) -> None:
-        """Stop the views that a loss in the stream after their state concerns."""
-        rows = {row.name: row for row in self._running()}
+    def stop_lost(self, views: Sequence[Kept]) -> None:
+        """Stop the views that a loss in the stream after their state concerns.
+
+        What is built beside is given up: it is built again.
+        """
+        rows = {kept.id: kept.row for kept in self._running()}
         for lost in self._parts.catalog.sources.losses():
             cn = self._parts.catalog.commits.cn_of(lost.relation.source, lost.seq)
-            for plan in plans:
-                reached = rows[plan.name].cn if plan.name in rows else None
+            for kept in views:
+                reached = rows[kept.id].cn if kept.id in rows else None
                 if cn is None or reached is None or cn <= reached:
                     continue
-                if plan.loses(lost.relation, lost.column):
-                    self._views.stop(plan.name, lost.reason, cn, mendable=lost.mendable)
+                if not kept.plan.loses(lost.relation, lost.column):
+                    continue
+                if kept.row.replacement:
+                    self._views.give_up([kept.id])
+                    self.given_up = True
+                else:
+                    self._views.stop(kept.name, lost.reason, cn, mendable=lost.mendable)
 
     def stop_users(
-        self, plans: Sequence[Planned], lost: ColumnLost, rows: Mapping[str, ViewRow]
+        self, views: Sequence[Kept], lost: ColumnLost, fail: Callable[[Kept, str], None]
     ) -> None:
-        """Stop the views that use what was just found lost; raises it if none does."""
-        users = [p for p in plans if p.name in rows and _uses(p, lost)]
+        """Stop the views that use what was just found lost; raises it if none does.
+
+        `fail`: what to do with one that is built beside.
+        """
+        running = {kept.id: kept for kept in self._running()}
+        users = [running[k.id] for k in views if k.id in running and _uses(k.plan, lost)]
         if not users:
             raise lost
-        for plan in users:
-            row = rows[plan.name]
-            if row.replacement:
-                self._views.give_up(row.id)
+        for kept in users:
+            if kept.row.replacement:
+                fail(kept, str(lost))
             else:
-                cn = None if row.cn is None else row.cn + 1
-                self._views.stop(plan.name, str(lost), cn, mendable=True)
+                cn = None if kept.row.cn is None else kept.row.cn + 1
+                self._views.stop(kept.name, str(lost), cn, mendable=True)
 
     # --- defects -----------------------------------------------------------------------------
 
@@ -187,9 +205,12 @@ class Losses:
 
     def tell_defects(self) -> None:
         """Write down which views wait for which table; what they waited for may be over."""
-        for row in self._running():
-            plan = self._plans[row.name]
-            wrong = [self._defects[r.name] for r in plan.relations if r.name in self._defects]
+        for kept in self._running():
+            row = kept.row
+            if row.replacement:
+                continue
+            read = kept.plan.relations
+            wrong = [self._defects[r.name] for r in read if r.name in self._defects]
             if wrong and row.error != str(wrong[0]):
                 self._views.tell(row.name, str(wrong[0]))
             elif not wrong and row.error in self._said:
@@ -211,13 +232,6 @@ class Losses:
         others = {r: e for r, e in self._defects.items() if r.source != name}
         self._defects = {**others, **found}
         self.tell_defects()
-
-    def _running(self) -> list[ViewRow]:
-        return [
-            row
-            for row in self._views.all()
-            if row.state in ("building", "active") and row.name in self._plans
-        ]
 
 
 def _uses(plan: Planned, lost: ColumnLost) -> bool:

@@ -102,7 +102,7 @@ def load_project(directory: str | Path, environment: Mapping[str, str] = os.envi
         spark=_spark_settings(_section(data, "spark", file), file),
         sources=_sources(_section(data, "sources", file), file, environment, unready),
         retention=_retention(project, file),
-        views=_view_files(root / "views"),
+        views=load_views(root),
         unready=unready,
         shared=_flag(project, "shared", file, default=False),
         class_archive=_flag(project, "class_archive", file, default=True),
@@ -363,8 +363,9 @@ def _filled(value: Any, key: str, title: str, file: Path, environment: Mapping[s
     return _VARIABLE.sub(fill, value)
 
 
-def _view_files(folder: Path) -> tuple[ViewFile, ...]:
-    return tuple(_view_file(path) for path in view_paths(folder))
+def load_views(root: Path) -> tuple[ViewFile, ...]:
+    """The view files of the project in a folder, as they are now."""
+    return tuple(_view_file(path) for path in view_paths(root / "views"))
 
 
 def view_paths(folder: Path) -> list[Path]:

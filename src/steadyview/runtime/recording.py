@@ -168,7 +168,7 @@ class _States:
     def all(self, start: int, upto: int, installs: Sequence[pa.Table] | None) -> list[Bag[Row]]:
         """The state at cn `start`, and after every install (None: after every cn) up to `upto`."""
         spark, views = self._parts.spark, self._parts.catalog.views
-        bases = views.bases(self._plan.name)
+        bases = views.bases(self._row.id)
         first = States(spark, self._store).visible(self._row, bases, start).toArrow()
         if first.num_rows > ROWS:
             raise _too_large(self._plan.name, f"the view has more than {ROWS} rows")

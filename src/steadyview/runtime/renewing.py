@@ -31,14 +31,22 @@ def begin_anew(parts: Parts, source: Source) -> tuple[list[str], Recorded]:
     return [*done, f'set up source "{source.name}" anew'], found
 
 
-def rebuild(catalog: Catalog, name: str) -> None:
-    """Have a view built anew beside what it shows; one that has no state is built again."""
+def rebuild(catalog: Catalog, name: str) -> str:
+    """Have a view built anew beside what it shows; one that has no state is built again. Its name.
+
+    What reads it is built anew with it, once that is planned.
+    """
     row = next((r for r in catalog.views.all() if r.name.lower() == name.lower()), None)
     if row is None:
         raise ConfigError(
             f'there is no view "{name}" in the warehouse',
             hint=nearest_or_all(name, [r.name for r in catalog.views.all()])
             or "steadyview run builds the project's views",
+        )
+    if row.paused is not None:
+        raise ConfigError(
+            f'the file of view "{row.name}" is gone: it cannot be built anew',
+            hint=f"put its file back, or run: steadyview view drop {row.name}",
         )
     if row.state == "refused":
         raise ConfigError(
@@ -50,6 +58,7 @@ def rebuild(catalog: Catalog, name: str) -> None:
         catalog.views.replace(row.name)
     elif row.state == "stopped":
         catalog.views.build_again(row.name)
+    return row.name
 
 
 def renew_readers(catalog: Catalog, source: str) -> None:

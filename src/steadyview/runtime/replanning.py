@@ -84,7 +84,7 @@ class Planning:
         """What tells the catalog's views apart from others; None if one of them is not well."""
         rows = self._catalog.views.all()
         if self._catalog.views.replacements() or any(
-            row.state not in ("active", "building") or row.error for row in rows
+            row.state not in ("active", "building") or row.error or row.refusal for row in rows
         ):
             return None
         return json.dumps([[r.name, r.fingerprint, r.level, algorithm_of(r)] for r in rows])

@@ -68,9 +68,13 @@ def check_not_refused(row: ViewRow) -> None:
 
 def rows_at(parts: Parts, spark: SparkSession, name: str, cn: int) -> DataFrame:
     """A view's rows at exactly this cn."""
-    bases = parts.catalog.views.bases(name)
-    # after the bases: a view delta that reaches as far as the newest of them
     row = row_of(parts.catalog, name)
+    while True:
+        bases, read = parts.catalog.views.bases(row.id), row.id
+        # after the bases: a view delta that reaches as far as the newest of them
+        row = row_of(parts.catalog, name)
+        if row.id == read:
+            break
     store = ViewStore(parts.root, row, recalled(row).shape)
     check_kept(parts.catalog, store, row, bases, cn)
     return States(spark, store).visible(row, bases, cn)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from steadyview.catalog import Catalog, SourceState, ViewRow, from_us
+from steadyview.catalog import Build, Catalog, SourceState, ViewRow, from_us
 from steadyview.errors import OutsideRetention, SteadyviewError
 from steadyview.warehouse.table_mark import read_mark, table_folder
 
@@ -50,11 +51,21 @@ class TableStatus:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why a view's file does not take its place."""
+
+    code: str
+    error: str
+
+
+@dataclass(frozen=True)
 class ViewStatus:
     """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none).
 
-    `progress`: how far a first state is that takes long, for people. `table`: None if it has none.
-    A refused view has no level.
+    `code`: of the reason why it is refused. `refusal`: why its file, as it is now, does not take
+    its place; until then it goes on as it was. `paused_seconds` ago its file was found gone.
+    `progress`: how far a state is that is being built for it, since `build_seconds`, for people.
+    `table`: None if it has none. A refused view has no level.
     """
 
     name: str
@@ -68,6 +79,10 @@ class ViewStatus:
     error: str | None
     progress: str | None = None
     table: TableStatus | None = None
+    code: str | None = None
+    refusal: Refusal | None = None
+    paused_seconds: float | None = None
+    build_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +140,7 @@ def view_status(
     last: int,
     now: int,
     rate: float | None,
-    progress: str | None = None,
+    building: Progress | None = None,
 ) -> ViewStatus:
     """One view's line. Age: how long ago the first commit was that the view does not show."""
     age = None
@@ -143,7 +158,11 @@ def view_status(
         age,
         rate,
         row.error,
-        progress,
+        None if building is None else building.text,
+        code=row.code if row.state == "refused" else None,
+        refusal=Refusal(row.refusal_code, row.refusal or "") if row.refusal_code else None,
+        paused_seconds=_seconds_since(row.paused, now),
+        build_seconds=None if building is None else _seconds_since(building.begun, now),
     )
 
 
@@ -158,21 +177,46 @@ def table_status(
     return TableStatus(str(folder), mark and mark.cn, None if error is None else str(error))
 
 
-def build_progress(catalog: Catalog) -> dict[str, str]:
-    """How far the first states are that take long, by view."""
-    names = {r.id: r.name for r in (*catalog.views.all(), *catalog.views.replacements())}
+@dataclass(frozen=True)
+class Progress:
+    """How far a state is that is being built, for people; since when it is, in microseconds."""
+
+    text: str
+    begun: int
+
+
+def build_progress(catalog: Catalog) -> dict[str, Progress]:
+    """How far the states are that are being built, by view: of new views, and beside others."""
+    rows = {r.id: r for r in (*catalog.views.all(), *catalog.views.replacements())}
+    reading = {i: text for b in catalog.builds.all() for i in b.views if (text := _read_so_far(b))}
+    last = catalog.commits.last_cn()
     found = {}
-    for build in catalog.builds.all():
-        reading = []
-        for name, group in groupby(build.spans, lambda s: s.relation):
-            spans = list(group)
-            read = sum(s.rows or 0 for s in spans)
-            about = read + sum(s.about for s in spans if s.rows is None)
-            if about > read:
-                reading.append(f"{name}: {read:,} of about {about:,} rows read")
-        text = ", ".join(reading) or "all rows read"
-        found.update({names[i]: text for i in build.views if i in names})
+    for row in rows.values():
+        if row.state != "building":
+            continue
+        texts = [reading[i] for i in _with_inputs(row, rows) if i in reading]
+        if row.cn is not None:
+            texts = [f"built, at cn {row.cn} of {last}"]
+        found[row.name] = Progress(", ".join(dict.fromkeys(texts)), row.begun)
     return found
+
+
+def _with_inputs(row: ViewRow, rows: Mapping[int, ViewRow]) -> list[int]:
+    """The ids of a row and of all that it is made of."""
+    inputs = json.loads(row.definition or "{}").get("inputs", {}).values()
+    below = [i for n in inputs if n in rows for i in _with_inputs(rows[n], rows)]
+    return [row.id, *below]
+
+
+def _read_so_far(build: Build) -> str:
+    reading = []
+    for name, group in groupby(build.spans, lambda s: s.relation):
+        spans = list(group)
+        read = sum(s.rows or 0 for s in spans)
+        about = read + sum(s.about for s in spans if s.rows is None)
+        if about > read:
+            reading.append(f"{name}: {read:,} of about {about:,} rows read")
+    return ", ".join(reading) or "all rows read"
 
 
 def unaudited(catalog: Catalog, source: str) -> list[str]:

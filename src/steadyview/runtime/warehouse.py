@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
+    from steadyview.runtime.view_files import ListedView, Place, ViewFiles
 
 # What needs Spark, Delta or a driver is imported where it is used: `status` answers without them.
 
@@ -504,6 +505,39 @@ class Warehouse:
             with self._lease("view rebuild"):
                 rebuild(self._catalog, name)
 
+    def views(self) -> list[ListedView]:
+        """Every view of the project, by name: in a file, in the catalog, or both."""
+        return self._view_files().all()
+
+    def drop(self, name: str, *, cascade: bool = False) -> list[str]:
+        """Drop a view, its rows and its file; what was dropped.
+
+        ConfigError if others read it, unless with `cascade` they are dropped too.
+        """
+        request = {"do": "drop", "name": name, "cascade": cascade}
+        if (done := self._elsewhere(request)) is not None:
+            return list(done["done"])
+        with self._lease("view drop"):
+            return self._view_files().drop(name, cascade=cascade)
+
+    def rename(self, old: str, new: str) -> list[Place]:
+        """Call a view otherwise: its file, and the name in it; its rows stay.
+
+        The places in other files where it is still read by its old name.
+        """
+        from steadyview.runtime.view_files import Place
+
+        request = {"do": "rename", "name": old, "new": new}
+        if (done := self._elsewhere(request)) is not None:
+            return [Place(**place) for place in done["done"]]
+        with self._lease("view rename"):
+            return self._view_files().rename(old, new)
+
+    def _view_files(self) -> ViewFiles:
+        from steadyview.runtime.view_files import ViewFiles
+
+        return ViewFiles(self._catalog, self.project.root)
+
     def _elsewhere(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """What the process that keeps the views answers; None if there is none, or it is us."""
         from steadyview.runtime.control import ask
@@ -578,7 +612,8 @@ class Warehouse:
         from steadyview.runtime.verifying import keeps_state, verify_or_tell, verify_view
 
         kept = self._catalog.views.all()
-        shown = [r.name for r in kept if not r.name.startswith(HIDDEN) and r.cn is not None]
+        read = [r for r in kept if not r.name.startswith(HIDDEN) and r.cn is not None]
+        shown = [r.name for r in read if r.state != "paused"]
         names = [self._kept_row(name).name for name in views] if views else shown
         plans = all_recalled(kept)
         below = {h.name for n in names for h in hidden_below(plans[n], plans)} if nodes else set()

@@ -98,6 +98,24 @@ def view_name(file_name_stem: str, text: str) -> str:
         return file_name_stem
 
 
+def renamed(file_name_stem: str, text: str, new: str) -> str:
+    """The file's text once its view is called `new`; ViewRefused if that is no name for a view.
+
+    >>> renamed("v", "create materialized view v AS SELECT v FROM s.v", "w")
+    'create materialized view w AS SELECT v FROM s.v'
+    >>> renamed("v", "SELECT 1 AS a", "w")
+    'SELECT 1 AS a'
+    """
+    source = SourceText(text, view=file_name_stem)
+    if _NAME.fullmatch(new) is None:
+        raise source.refuse_at("VIEW_NAME", 0, f'cannot have the name "{new}"')
+    if source.word(0) != "CREATE":
+        return text
+    token = _Reader(source).created()
+    spelt = f"`{new}`" if token.raw.startswith("`") else new
+    return text[: token.start] + spelt + text[token.stop :]
+
+
 class _Reader:
     """Reads one file's tokens from left to right."""
 
@@ -140,6 +158,11 @@ class _Reader:
             if token.word == ";":
                 raise self._source.refuse_at("SEVERAL_STATEMENTS", i + 1, "has a second statement")
         return stop
+
+    def created(self) -> Token:
+        """The name behind CREATE."""
+        self._created_name()
+        return self._source.tokens[self._at - 1]
 
     def _created_name(self) -> str:
         self._expect("CREATE")

@@ -15,6 +15,7 @@ from steadyview.views.queries import Reader
 from steadyview.views.reading import read_query
 from steadyview.views.rows import Named, Sight, World
 from steadyview.views.source_text import SourceText
+from steadyview.views.trees import place
 
 _RESERVED = re.compile(
     r"_(count|cn|seq|tx|g\d+|nonnull_\d+|sum_\d+|visible_(sum|avg)_\d+)", re.IGNORECASE
@@ -53,6 +54,38 @@ def views_read(view: ViewText, names: Collection[str]) -> list[str]:
     tables.sort(key=lambda t: int(t.this.meta.get("start", 0)))
     read = [t.name.lower() for t in tables]
     return list(dict.fromkeys(known[n] for n in read if n in known and n not in ctes))
+
+
+def with_view_renamed(view: ViewText, old: str, new: str) -> str:
+    """The view's SELECT once the view that it knows as `old` is called `new`.
+
+    >>> with_view_renamed(ViewText("v", "SELECT a.x FROM a JOIN a AS b ON b.x = a.x"), "a", "c")
+    'SELECT a.x FROM c AS a JOIN c AS b ON b.x = a.x'
+    """
+    source, text = view.source(), view.select
+    for table in sorted(_tables_read(view, old), key=place, reverse=True):
+        token = next(t for t in source.tokens if t.start == place(table))
+        instead = new if table.alias else f"{new} AS {token.raw}"
+        text = text[: token.start] + instead + text[token.stop :]
+    return text
+
+
+def places_read(view: ViewText, name: str) -> list[tuple[int, int]]:
+    r"""Where the view's text reads the view called `name`: lines and columns of its file.
+
+    >>> places_read(ViewText("v", "SELECT * FROM a\nJOIN A AS b"), "a")
+    [(1, 15), (2, 6)]
+    """
+    source = view.source()
+    return sorted(source.place(place(table)) for table in _tables_read(view, name))
+
+
+def _tables_read(view: ViewText, name: str) -> list[exp.Table]:
+    """The tables in the view's text that mean the view called `name`."""
+    if not views_read(view, [name]):
+        return []
+    tables = [t for t in read_query(view.source()).find_all(exp.Table) if not t.args.get("db")]
+    return [t for t in tables if t.name.lower() == name.lower()]
 
 
 def check_names(source: SourceText, columns: Sequence[Named]) -> None:

@@ -94,7 +94,7 @@ class ViewStore:
     def __init__(self, root: Path, row: ViewRow, shape: Shape) -> None:
         self.name = row.name
         self.shape = shape
-        self.folder = root / NODES / f"{slug(row.name)}-{row.id}"
+        self.folder = root / NODES / f"{slug(row.made_as)}-{row.id}"
         self.delta = Table(self.folder / DELTA)
         self.base = Table(self.folder / BASE)
         self.steps = Table(self.folder / STEPS)
