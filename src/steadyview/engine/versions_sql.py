@@ -77,8 +77,9 @@ def _logged(listed: str, log: str, answers: Sequence[AnswerView], after: int, up
         f"WHEN NOT _reflected AND {CN} <= {after} THEN _count ELSE 0L END"
     )
     inside = f"CASE WHEN {CN} > {after} AND {CN} <= {upto} THEN _count ELSE 0L END"
-    first = f"STRUCT({BEGINNING}L, CAST({asked} AS BIGINT))"
-    structs = f"ARRAY({first}, STRUCT({CN}, CAST({inside} AS BIGINT)))"
+    first = f"NAMED_STRUCT('_t', {BEGINNING}L, '_d', CAST({asked} AS BIGINT))"
+    later = f"NAMED_STRUCT('_t', {CN}, '_d', CAST({inside} AS BIGINT))"
+    structs = f"ARRAY({first}, {later})"
     chosen = f"SELECT g.*, {structs} AS _events FROM {rows}"
     return (
         f"SELECT {listed}_t, _d FROM ({chosen}) LATERAL VIEW INLINE(_events) _x AS _t, _d "
