@@ -19,9 +19,11 @@ from pyspark.sql import SparkSession
 
 import steadyview
 from steadyview.algebra import Bag, Row
+from steadyview.engine import frames, window_input
 from steadyview.errors import ViewRefused
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import plan_view
+from steadyview.warehouse import node_statement
 from tests.conftest import SOAK
 from tests.plans.read_texts import RELATIONS
 from tests.plans.texts import Decisions, Text, Writer
@@ -35,9 +37,9 @@ SOURCES = {"r0": "p", "r1": "q", "r2": "q"}
 BATCHES, STEPS = 2, 4
 
 
-def texts(dice: random.Random) -> dict[str, Text]:
+def texts(dice: random.Random, many: int) -> dict[str, Text]:
     found: dict[str, Text] = {}
-    while len(found) < VIEWS:
+    while len(found) < many:
         numbers = [dice.randrange(1 << 16) for _ in range(150)]
         text = Writer(Decisions(numbers), len(SOURCES)).view(dice.choice((0, 1, 1, 2, 3)))
         try:
@@ -88,8 +90,33 @@ def plain(rows: Bag[Row]) -> Bag[Row]:
 def test_views_of_random_texts_are_right_at_every_cn(
     databases: dict[str, SqliteFile], tmp_path: Path, spark: SparkSession, seed: int
 ) -> None:
-    dice = random.Random(seed)
-    made = texts(dice)
+    check(databases, tmp_path, spark, random.Random(seed), VIEWS)
+
+
+def test_the_same_where_all_rows_stay_in_spark(
+    databases: dict[str, SqliteFile],
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for place, limit in (
+        (window_input, "ARROW_LIMIT"),
+        (node_statement, "ARROW_LIMIT"),
+        (node_statement, "LOCAL_ROWS"),
+        (frames, "LOCAL_ROWS"),
+    ):
+        monkeypatch.setattr(place, limit, 0)
+    check(databases, tmp_path, spark, random.Random(77), VIEWS // 5)
+
+
+def check(
+    databases: dict[str, SqliteFile],
+    tmp_path: Path,
+    spark: SparkSession,
+    dice: random.Random,
+    many: int,
+) -> None:
+    made = texts(dice, many)
     for table, source in SOURCES.items():
         databases[source].writer().execute(f"INSERT INTO {table} VALUES (0, 1), (1, 2), (NULL, 0)")
         databases[source].writer().execute(statement(dice, table))
@@ -108,7 +135,7 @@ def test_views_of_random_texts_are_right_at_every_cn(
             wh.run_once()
         # a column of NULLs alone has no type
         void = {v.name for v in wh.status().views if v.state == "refused" and "VOID" in v.error}
-        assert len(void) < VIEWS / 5
+        assert len(void) < many / 5
         stands = {v.name: (v.state, v.cn) for v in wh.status().views if v.name not in void}
         assert set(stands.values()) == {("active", wh.status().cn)}, stands
         for name, text in ((n, t) for n, t in made.items() if n not in void):

@@ -49,6 +49,11 @@ class Rows:
         read = [pq.read_table(path, columns=[name])[name] for path in self.paths]
         return pa.chunked_array([chunk for column in read for chunk in column.chunks])
 
+    def type_of(self, name: str) -> pa.DataType:
+        """That of a column, as it is stored."""
+        schema = self.table.schema if self.table is not None else pq.read_schema(self.paths[0])
+        return schema.field(name).type
+
 
 Fetch = Callable[[int | None, pa.Array | None], Rows]
 """All rows, or those with one of the values in a column: as the input shows them, once for all."""
@@ -192,7 +197,8 @@ class WindowInput:
         every = self._listed(sorted(self.types))
         log = None
         if self.log.count:
-            logged = [*every, (COUNT, "INT"), (CN, "BIGINT"), (REFLECTED, "BOOLEAN")]
+            count = "INT" if self.log.type_of(COUNT) == pa.int32() else "BIGINT"
+            logged = [*every, (COUNT, count), (CN, "BIGINT"), (REFLECTED, "BOOLEAN")]
             log = self._view(self.log, logged)
             if not compensated:
                 listed = ", ".join(n for n, _ in logged[:-1])
