@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession
 
 import steadyview
 from steadyview.algebra import Bag, Row
-from steadyview.engine import frames, window_input
+from steadyview.engine import frames, tagged_log, window_input
 from steadyview.errors import ViewRefused
+from steadyview.runtime import inputs
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import plan_view
 from steadyview.warehouse import node_statement
@@ -101,6 +102,8 @@ def test_the_same_where_all_rows_stay_in_spark(
 ) -> None:
     for place, limit in (
         (window_input, "ARROW_LIMIT"),
+        (inputs, "ARROW_LIMIT"),
+        (tagged_log, "ARROW_LIMIT"),
         (node_statement, "ARROW_LIMIT"),
         (node_statement, "LOCAL_ROWS"),
         (frames, "LOCAL_ROWS"),
