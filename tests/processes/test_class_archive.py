@@ -125,7 +125,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES if SOAK else ["changed inside", "cut off"])
+@pytest.mark.parametrize("damage", DAMAGES if SOAK else ["changed inside"])
 def test_a_damaged_archive_is_ignored_without_a_word(place, damage):
     (archive,) = place.archives
     whole = archive.read_bytes()

@@ -17,13 +17,15 @@ from steadyview.cli.app import app
 from steadyview.runtime.control import Listener, ask
 from steadyview.runtime.holding import this_process
 from tests.catalog.clocks import SetClock
+from tests.conftest import SOAK
 from tests.crash.keepers import ROOT
 
 COMMAND = [sys.executable, "-c", "from steadyview.cli import main; main()"]
+FOLDERS = ["/dev/null/x", "/tmp/" + "x" * 110, None]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["/dev/null/x", "/tmp/" + "x" * 110, None])
+@pytest.mark.parametrize("folder", FOLDERS if SOAK else FOLDERS[:1])
 def test_an_unusable_runtime_folder_does_not_end_the_run_and_hides_it_from_nobody(
     tmp_path: Path, folder: str | None
 ) -> None:
