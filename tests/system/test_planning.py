@@ -117,6 +117,14 @@ def test_a_cycle_is_refused_and_shown_as_a_path(types: SparkTypes) -> None:
     assert {found["a"].code, found["b"].code} == {"PARENT"}
 
 
+def test_a_recomputed_view_on_a_view_is_refused_with_the_way_out(types: SparkTypes) -> None:
+    ranked = RECOMPUTED + "SELECT id, RANK() OVER (ORDER BY id) AS place FROM a"
+    _, found = plans_of(types, {"a": "SELECT id FROM sales.orders", "b": ranked})
+    assert found.refusal.code == "PARENT"
+    assert 'reads view "a"' in found.refusal.message
+    assert "tables of sources" in str(found.refusal.hint)
+
+
 @pytest.mark.parametrize(
     ("code", "select"),
     [

@@ -308,6 +308,10 @@ class _Planning:
                 text.fallback != "recompute" and not _by_spark(refusal)
             ):
                 raise
+            if parents := views_read(text, self._names):
+                if text.fallback != "recompute":
+                    raise
+                raise _recomputed_over(text.name, parents[0], refusal) from None
             used = tuple(tables_of(text, relations, others))
             if text.fallback != "recompute":
                 raise _in_own_words(self._types, text, used, refusal) from None
@@ -429,6 +433,15 @@ def _recomputed_types(
         if own.code != "OUTWARD" and not BY_CODE[refusal.code].recompute:
             raise refusal from None
         raise
+
+
+def _recomputed_over(view: str, parent: str, refusal: ViewRefused) -> ViewRefused:
+    """A view that would have to be recomputed reads another view."""
+    return ViewRefused(
+        "PARENT",
+        f'view "{view}" reads view "{parent}", and cannot be kept incrementally: {refusal.message}',
+        hint="a recomputed view reads tables of sources alone: read those that the view reads",
+    )
 
 
 def _by_spark(refusal: ViewRefused) -> bool:
