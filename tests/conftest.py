@@ -26,7 +26,7 @@ SPARK = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "2g",
+    "spark.driver.memory": "3g",
     # most statements run once or twice: the second compiler would never earn its time back (and
     # without it Java takes less room for compiled code than Spark needs)
     "spark.driver.extraJavaOptions": (
