@@ -56,6 +56,8 @@ def test_rename_changes_file_and_name_and_tells_who_reads_it(shop):
     assert again == {"view": "lines", "was": "details", "change": []}
     refused = invoke(shop, "rename", "lines", "LARGE")
     assert (refused.exit_code, 'there is a view "large" already' in refused.stderr) == (2, True)
+    outside = invoke(shop, "rename", "lines", "../lines")
+    assert (outside.exit_code, "cannot have the name" in outside.stderr) == (2, True)
     misspelt = invoke(shop, "rename", "linse", "x")
     assert 'did you mean "lines"?' in misspelt.stderr
 

@@ -166,8 +166,8 @@ class ViewFiles:
         self._check_free(old, new)
         if file.unreadable is not None:
             raise ConfigError(f'file "{file.path}" cannot be read', detail=file.unreadable)
-        path = _path_for(file, old, new)
         text = renamed(file.name, file.path.read_bytes().decode(), new)
+        path = _path_for(file, old, new)
         changes = self._moved(file, path, text)
         rename_row(self._catalog, old, new, changes)
         crash_point("change-recorded")
