@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from steadyview.plans.moves import BEGINNING, CN, VERSION, ends
+from steadyview.plans.moves import BEGINNING, CN, VERSION, ends, levels
 from steadyview.plans.operator import Operator, Rendering
 
 SAME, BELOW = "_same", "_below"
@@ -92,7 +92,8 @@ class Fold:
         """
         steps = self._steps(block, rendering, beginning=beginning)
         names = [s.name for s in self.all_sums]
-        rows = rendering.part(self._levels(steps, state))
+        kept_sums = [(s.name, s.type) for s in self.all_sums]
+        rows = rendering.part(levels(steps, state, self.key_names, kept_sums))
         kept = [
             *(*self.key_names, CN),
             *(f"_{m}_{n}" for m in ("step", "before", "after") for n in names),
@@ -130,24 +131,6 @@ class Fold:
         )
         by = ", ".join([*self.key_names, CN])
         return rendering.part(f"SELECT {by}, {sums} FROM ({single}) GROUP BY {by}")
-
-    def _levels(self, steps: str, state: str | None) -> str:
-        """Every step with the levels before and after it."""
-        names = [s.name for s in self.all_sums]
-        rows = f"SELECT {', '.join([*self.key_names, CN, *names])} FROM {steps}"
-        if state is not None:
-            at_a = ", ".join([*self.key_names, f"CAST({BEGINNING} AS BIGINT) AS {CN}", *names])
-            rows += f" UNION ALL SELECT {at_a} FROM {state}"
-        partition = f"PARTITION BY {', '.join(self.key_names)} " if self.keys else ""
-        window = f"{partition}ORDER BY {CN} RANGE BETWEEN UNBOUNDED PRECEDING AND"
-        listed = [*self.key_names, CN, *(f"{n} AS _step_{n}" for n in names)]
-        for s in self.all_sums:
-            # summed anew, not subtracted: a difference of decimals may lose digits
-            before = f"CAST(SUM({s.name}) OVER ({window} 1 PRECEDING) AS {s.type})"
-            listed.append(f"COALESCE({before}, CAST(0 AS {s.type})) AS _before_{s.name}")
-            after = f"SUM({s.name}) OVER ({window} CURRENT ROW)"
-            listed.append(f"CAST({after} AS {s.type}) AS _after_{s.name}")
-        return f"SELECT {', '.join(listed)} FROM ({rows})"
 
     def _with_shown(
         self, rendering: Rendering, rows: str, kept: Sequence[str], moment: str, shown: str

@@ -50,6 +50,31 @@ def joined(left: str, right: str, columns: Sequence[str], on: str) -> str:
     )
 
 
+def levels(
+    steps: str, state: str | None, keys: Sequence[str], sums: Sequence[tuple[str, str]]
+) -> str:
+    """Every step of a part with the sums before and after it; `sums` are names and types.
+
+    The columns: keys, cn, and of each sum `_step_`, `_before_` and `_after_`. `state`: a FROM item
+    of the sums at a; None: there are none.
+    """
+    names = [name for name, _ in sums]
+    rows = f"SELECT {', '.join([*keys, CN, *names])} FROM {steps}"
+    if state is not None:
+        at_a = ", ".join([*keys, f"CAST({BEGINNING} AS BIGINT) AS {CN}", *names])
+        rows += f" UNION ALL SELECT {at_a} FROM {state}"
+    partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
+    window = f"{partition}ORDER BY {CN} RANGE BETWEEN UNBOUNDED PRECEDING AND"
+    listed = [*keys, CN, *(f"{n} AS _step_{n}" for n in names)]
+    for name, type_ in sums:
+        # summed anew, not subtracted: a difference of decimals may lose digits
+        before = f"CAST(SUM({name}) OVER ({window} 1 PRECEDING) AS {type_})"
+        listed.append(f"COALESCE({before}, CAST(0 AS {type_})) AS _before_{name}")
+        after = f"SUM({name}) OVER ({window} CURRENT ROW)"
+        listed.append(f"CAST({after} AS {type_}) AS _after_{name}")
+    return f"SELECT {', '.join(listed)} FROM ({rows})"
+
+
 def ends(rendering: Rendering, versions: str, columns: Sequence[str], *, beginning: bool) -> str:
     """The steps of a part's versions, one by one: `columns`, the cn and the signed count.
 

@@ -25,7 +25,7 @@ from typing import Any
 from steadyview.plans.filter import Filter
 from steadyview.plans.fold import BELOW, ROWS, SAME, Fold, Sum
 from steadyview.plans.inner_join import InnerJoin
-from steadyview.plans.moves import BEGINNING, CHANGE, CN, FOREVER, FROM, TO, VERSION, ends
+from steadyview.plans.moves import BEGINNING, CHANGE, CN, FOREVER, FROM, TO, VERSION, ends, levels
 from steadyview.plans.operator import Operator, Rendering, walk
 from steadyview.plans.plan import FromNode, Origin, PlanNode
 from steadyview.plans.project import Project
@@ -107,13 +107,15 @@ class SharedJoin:
         `state`: a FROM item with `state_columns`, the rows at the window's start.
         """
         steps = self._steps(rendering)
-        rows = rendering.part(self._levels(steps, state))
-        kept = [MEMBER, *self.keys.names, CN]
+        keys = [MEMBER, *self.keys.names]
+        sums = list(zip(self.sums.names, self.sums.types, strict=True))
+        rows = rendering.part(levels(steps, state, keys, sums))
+        kept = [*keys, CN]
         kept += [f"_{m}_{n}" for m in ("step", "before", "after") for n in self.sums.names]
         shown = [self._shown(m, s) for m, s in (("before", "old"), ("after", "new"))]
         rows = rendering.part(f"SELECT {', '.join(kept + shown[0] + shown[1])} FROM {rows}")
         names = ["times", *self.outputs.names]
-        listed = [MEMBER, *self.keys.names, CN, *(f"_step_{n} AS {n}" for n in self.sums.names)]
+        listed = [*keys, CN, *(f"_step_{n} AS {n}" for n in self.sums.names)]
         listed += [f"_{moment}_{n}" for moment in ("old", "new") for n in names]
         alike = (f"_old_{n} IS NOT DISTINCT FROM _new_{n}" for n in names)
         listed.append(f"{' AND '.join(alike)} AS {SAME}")
@@ -161,21 +163,6 @@ class SharedJoin:
             for name, type_ in zip(slots.names, slots.types, strict=True):
                 found[name] = f"CAST({own.get(name, 'NULL')} AS {type_})"
         return found
-
-    def _levels(self, steps: str, state: str) -> str:
-        keys, sums = self.keys, self.sums
-        rows = f"SELECT {', '.join([MEMBER, *keys.names, CN, *sums.names])} FROM {steps}"
-        at_a = [MEMBER, *keys.names, f"CAST({BEGINNING} AS BIGINT) AS {CN}", *sums.names]
-        rows += f" UNION ALL SELECT {', '.join(at_a)} FROM {state}"
-        partition = f"PARTITION BY {', '.join([MEMBER, *keys.names])}"
-        window = f"{partition} ORDER BY {CN} RANGE BETWEEN UNBOUNDED PRECEDING AND"
-        listed = [MEMBER, *keys.names, CN, *(f"{n} AS _step_{n}" for n in sums.names)]
-        for name, type_ in zip(sums.names, sums.types, strict=True):
-            before = f"CAST(SUM({name}) OVER ({window} 1 PRECEDING) AS {type_})"
-            listed.append(f"COALESCE({before}, CAST(0 AS {type_})) AS _before_{name}")
-            after = f"SUM({name}) OVER ({window} CURRENT ROW)"
-            listed.append(f"CAST({after} AS {type_}) AS _after_{name}")
-        return f"SELECT {', '.join(listed)} FROM ({rows})"
 
     def _shown(self, moment: str, shown: str) -> list[str]:
         """Columns: what every fold shows of its sums at the moment, and how many times."""
