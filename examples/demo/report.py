@@ -15,6 +15,7 @@ from steadyview.update_log import UpdateLog
 
 _SOURCE = "sales"
 _ALL = 1_000_000
+_COLD = 3
 
 
 def print_report(warehouse: Any, shadow: Any, done: dict[str, Any]) -> int:
@@ -43,8 +44,9 @@ def _numbers(
     counts = done["counts"]
     transactions = sum(batch.transactions for batch in batches)
     lookups = sum(batch.lookups for batch in batches)
-    # the first batch waits for Spark to compile its statements, once
-    fresh = freshness(published, done["committed"], batches[0].finished / 1_000_000)
+    # in the first batches Java compiles what the others only run
+    warm = batches[min(_COLD, len(batches)) - 1].finished / 1_000_000
+    fresh = freshness(published, done["committed"], warm)
     table = Table(title="What happened", title_justify="left", show_header=False)
     for what, number in (
         ("transactions captured at both databases", f"{captured:,}"),
@@ -53,7 +55,7 @@ def _numbers(
         ("batches in which they were computed", f"{len(batches):,}"),
         ("lookups at the sources, for all views", f"{lookups:,}"),
         ("lookups per transaction", f"{lookups / max(1, transactions):.3f}"),
-        ("commit to visible, after the first batch: median", f"{quantile(fresh, 0.5):.2f} s"),
+        (f"commit to visible, after {_COLD} batches: median", f"{quantile(fresh, 0.5):.2f} s"),
         ("commit to visible: 99 of 100 within", f"{quantile(fresh, 0.99):.2f} s"),
     ):
         table.add_row(what, number)

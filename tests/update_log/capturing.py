@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def captured(warehouse: Path, url: str) -> Capture:
     source.prepare(source.schemas())
     relations = [catalog.sources.record_schema(r) for r in source.schemas()]
     log = UpdateLog(warehouse / "log")
-    made = Capture(source, relations, catalog, log, threading.Condition())
+    made = Capture(source, relations, catalog, log, capture.News())
     made.start()
     return made
 

@@ -97,3 +97,14 @@ def test_a_capture_that_is_killed_with_a_transaction_in_hand_goes_on(
     later = capturing.captured(tmp_path, database.url)
     insert(database, 3)
     assert admitted(later, 3) == [1, 2, 3]
+
+
+def test_what_comes_after_a_quiet_time_is_flushed_at_once_and_a_stream_in_larger_pieces() -> None:
+    news = capture.News()
+    soon = capture.TOGETHER_SECONDS
+    assert news.due(first=100.0, flushed=40.0) == 100.0 + soon
+    assert news.due(first=100.0, flushed=99.99) == 99.99 + capture.FLUSH_SECONDS
+    with news.unhurried():
+        assert news.due(first=100.0, flushed=99.99) == 99.99 + capture.UNHURRIED_SECONDS
+        assert news.due(first=100.0, flushed=40.0) == 100.0 + soon
+    assert news.due(first=100.0, flushed=99.99) == 99.99 + capture.FLUSH_SECONDS

@@ -1,6 +1,9 @@
 """Capture: one thread per source turns its commits into durable, admitted log entries.
 
-    poll -> append -> (every 200 ms, 64 MB, or when somebody waits) flush -> admit -> acknowledge
+    poll -> append -> (soon, at 64 MB, or when somebody waits) flush -> admit -> acknowledge
+
+Soon is at once where nothing came for a while, every 200 ms in a stream, and every second while a
+batch is computed, which would not see it anyway.
 
 Invariant: the source is told to forget a change only after the catalog holds its admission, and a
 restart begins at the catalog's position. So every transaction is admitted exactly once, wherever
@@ -11,8 +14,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from steadyview.catalog import Catalog, Flush
@@ -30,6 +33,9 @@ from steadyview.sources.contract import Monitor, Source
 from steadyview.update_log import FlushWriter, UpdateLog
 
 FLUSH_SECONDS = 0.2
+TOGETHER_SECONDS = 0.02
+"""Transactions that come so soon after another are flushed with it."""
+UNHURRIED_SECONDS = 1.0
 FLUSH_BYTES = 64 * 1024 * 1024
 IDLE_SECONDS = 1.0
 CONTACT_SECONDS = 5.0
@@ -60,6 +66,32 @@ class LeftOut:
     told_until: float
 
 
+class News(threading.Condition):
+    """Wakes whoever waits for admitted transactions, and says how soon they are wanted.
+
+    How soon is written by one thread and read by the captures: who reads an old value flushes a
+    little early or late, and nothing else depends on it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unhurried = False
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """Nobody looks at new transactions before the end of the block."""
+        self._unhurried = True
+        try:
+            yield
+        finally:
+            self._unhurried = False
+
+    def due(self, first: float, flushed: float) -> float:
+        """When to flush transactions of which the first came then, after the last flush."""
+        apart = UNHURRIED_SECONDS if self._unhurried else FLUSH_SECONDS
+        return max(first + TOGETHER_SECONDS, flushed + apart)
+
+
 class Capture(threading.Thread):
     """The capture of one source. Survives a source that goes away; ends with `stop`."""
 
@@ -69,7 +101,7 @@ class Capture(threading.Thread):
         relations: Sequence[RelationSchema],
         catalog: Catalog,
         log: UpdateLog,
-        news: threading.Condition,
+        news: News,
         *,
         prepared: bool = True,
     ) -> None:
@@ -201,23 +233,23 @@ class Capture(threading.Thread):
         return position
 
     def _follow(self, monitor: Monitor, writer: FlushWriter, position: StreamPosition) -> None:
-        due = time.monotonic() + FLUSH_SECONDS
-        idle = time.monotonic()
+        idle = first = flushed = time.monotonic()
         while not self._stopping.is_set():
             waiting = _in_hand(writer)
-            chunk = monitor.poll(max(due - time.monotonic(), 0.0) if waiting else FLUSH_SECONDS)
+            chunk = monitor.poll(TOGETHER_SECONDS if waiting else FLUSH_SECONDS)
             now = time.monotonic()
             self._note(heard=True)
             if chunk is not None:
                 if not waiting:
-                    due = now + FLUSH_SECONDS
+                    first = now
                 self._take(chunk, writer)
                 position = chunk.position
             if not _in_hand(writer):
                 self._arrived(Reached(position, monitor.proof))
+            due = self._news.due(first, flushed)
             if writer.transactions and not writer.open and self._flush_now(writer, due, now):
                 self._flush(monitor, writer)
-                idle = now
+                idle = flushed = now
             elif now - idle > IDLE_SECONDS:
                 self._keep_up(monitor)
                 idle = now

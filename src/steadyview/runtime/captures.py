@@ -15,7 +15,7 @@ from steadyview.errors import (
     SteadyviewError,
     TransientError,
 )
-from steadyview.runtime.capture import REFUSED_SECONDS, RETRY_SECONDS, Capture, LeftOut
+from steadyview.runtime.capture import REFUSED_SECONDS, RETRY_SECONDS, Capture, LeftOut, News
 from steadyview.sources.contract import Source
 from steadyview.update_log import UpdateLog
 
@@ -35,7 +35,7 @@ class Captures:
         away: frozenset[str] = frozenset(),
     ) -> None:
         """`away`: sources that did not answer yet; each is set up when it does."""
-        self.news = threading.Condition()
+        self.news = News()
         self._catalog = catalog
         self._log = log
         self._threads = {

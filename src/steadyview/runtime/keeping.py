@@ -323,7 +323,8 @@ class Keeping:
         if not self._maintainer.waiting(available, building=False):
             return False
         if self._maintainer.waiting(available, building=False, forced=False):
-            self._maintainer.turn(available)
+            with self.captures.news.unhurried():
+                self._maintainer.turn(available)
         if not self._stop.is_set():
             self._maintainer.one_by_one(available, TURN)
         self._measure()
