@@ -15,6 +15,8 @@ from steadyview.plans.dialect import Piece
 
 
 class SqliteDialect:
+    # its parser takes no more than a dozen levels
+    nested = False
     row_number = "ROW_NUMBER() OVER ()"
 
     def exploded(self, rows: str, kept: Sequence[str], pieces: Sequence[Piece]) -> str:

@@ -1,4 +1,7 @@
-"""Nodes over one join, kept by one statement: right at every cn, whatever else shares it."""
+"""Nodes over one join, kept by one statement: right at every cn, whatever else shares it.
+
+Some of them read others that only project the join.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,20 @@ from typing import Any
 import pytest
 
 from steadyview.changes import RelationName
+from steadyview.plans.inlined import inlined
 from steadyview.plans.moves import CN
 from steadyview.plans.node import Node
 from steadyview.plans.operator import Rendering, walk
-from steadyview.plans.plan import FromRelation, PlanNode
+from steadyview.plans.plan import FromNode, FromRelation, PlanNode
+from steadyview.plans.renaming import renamed
 from steadyview.plans.scan import Scan, column
-from steadyview.plans.shared_join import MEMBER, SharedJoin, renamed, shared_joins, with_used
+from steadyview.plans.shared_join import MEMBER, SharedJoin, shared_joins, with_used
 from steadyview.plans.versions import versions
 from tests.plans.batches import Graph, _Inputs, recomputed
 from tests.plans.histories import Row, history
 from tests.plans.nodes import PlannedNode, over
 from tests.plans.sqlite_engine import SqliteDialect
-from tests.plans.trees import JOINS, Growing
+from tests.plans.trees import JOINS, Growing, Tree
 
 HISTORIES = int(os.environ.get("STEADYVIEW_HISTORIES", "120")) // 2
 FOLDS = ("none", "aggregate", "global", "distinct")
@@ -97,6 +102,16 @@ class SharedGraph(Graph):
         return tuple(own.get(name) for name, _ in self.shared.state_columns)
 
 
+def reader(dice: random.Random, read: PlannedNode, number: int) -> PlannedNode:
+    """A node over the rows of another, as one over the join below both."""
+    rows = f"SELECT c0 AS {column(0, 0)}, c1 AS {column(0, 1)} FROM ({read.sql})"
+    node, sql = over(dice, dice.choice(FOLDS), Tree(Scan(0, (0, 1)), rows))
+    over_it = PlanNode(node, (FromNode("v", "", ()),), tuple((n, "BIGINT") for n in node.shown))
+    found = inlined(over_it, plan(read, dice))
+    assert found is not None
+    return PlannedNode(number, found.node, sql, read.reads)
+
+
 def wrong(seed: int) -> str | None:
     dice = random.Random(seed)
     past = history(dice)
@@ -107,6 +122,8 @@ def wrong(seed: int) -> str | None:
     for i in range(dice.randint(2, 5)):
         node, sql = over(dice, dice.choice(FOLDS), tree)
         made.append(PlannedNode(relations + i, pruned(node), sql, dict(growing.reads)))
+    for read in [n for n in made if n.node.fold is None]:
+        made.append(reader(dice, read, relations + len(made)))
     assert [*shared_joins([plan(n, dice) for n in made])] == [[*range(len(made))]]
     cuts = sorted({dice.randint(0, past.last) for _ in range(3)} | {past.last})
     kept = SharedGraph(dice, made, past)

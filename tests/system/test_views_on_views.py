@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 import steadyview
 from steadyview.algebra import Bag
 from steadyview.runtime.warehouse import Warehouse
+from steadyview.warehouse.node_statement import Computed
+from steadyview.warehouse.shared_statement import SharedStatement
 from tests.system.databases import SqliteFile, write_project, write_view
 from tests.system.maintained import read
 
@@ -56,6 +58,24 @@ def test_a_view_stops_with_the_one_it_reads_and_both_go_on_once_the_value_is_men
     wh.run_once()
     assert set(states(wh).values()) == {"active"}
     assert read(wh, "sums") == Bag.of([(3, 17)])
+    assert all(v.equal for v in wh.verify())
+
+
+def test_a_view_that_only_sums_another_one_is_computed_by_the_same_statement(
+    wh: Warehouse, database: SqliteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together: list[list[str]] = []
+    computed = SharedStatement.changes
+
+    def seen(self: SharedStatement, after: int, upto: int) -> list[Computed] | None:
+        together.append(sorted(s._store.name for s in self._statements))
+        return computed(self, after, upto)
+
+    monkeypatch.setattr(SharedStatement, "changes", seen)
+    database.writer().execute("UPDATE t SET v = 5 WHERE id = 2")
+    wh.run_once()
+    assert together == [["other", "quotients", "sums"]]
+    assert read(wh, "sums") == Bag.of([(2, 30)])
     assert all(v.equal for v in wh.verify())
 
 

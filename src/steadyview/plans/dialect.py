@@ -22,6 +22,10 @@ class Dialect(Protocol):
     """The words of one engine."""
 
     @property
+    def nested(self) -> bool:
+        """Whether a part of a statement stands inside the one above; else it has a name."""
+
+    @property
     def row_number(self) -> str:
         """A number that no two rows of one input share."""
 
@@ -45,8 +49,13 @@ class Dialect(Protocol):
 
 
 class Spark:
-    """Spark SQL."""
+    """Spark SQL.
 
+    Parts are nested: Spark resolves names of WITH one after the other, in a round of all its rules
+    each, which took most of the time of a small statement.
+    """
+
+    nested = True
     row_number = "MONOTONICALLY_INCREASING_ID()"
 
     def exploded(self, rows: str, kept: Sequence[str], pieces: Sequence[Piece]) -> str:

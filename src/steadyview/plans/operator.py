@@ -17,21 +17,24 @@ from steadyview.plans.dialect import Dialect
 class Rendering:
     """A statement in the making: the engine's words, the name of each input's versions, its parts.
 
-    Each part has a name and is named once, by the part above it.
+    Each part is used once, by the part above it: inside it, or by a name where the engine likes
+    that better.
     """
 
     dialect: Dialect
     inputs: Mapping[int, str]
-    parts: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
 
     def part(self, select: str) -> str:
-        """Name a SELECT; the name."""
-        self.parts.append(select)
-        return f"q{len(self.parts)}"
+        """A SELECT as a FROM item."""
+        if self.dialect.nested:
+            return f"({select})"
+        self.named.append(select)
+        return f"q{len(self.named)}"
 
     def statement(self, select: str) -> str:
         """The SELECT over the parts, as one text."""
-        named = ",\n".join(f"q{i} AS ({part})" for i, part in enumerate(self.parts, 1))
+        named = ",\n".join(f"q{i} AS ({part})" for i, part in enumerate(self.named, 1))
         return f"WITH {named}\n{select}" if named else select
 
 

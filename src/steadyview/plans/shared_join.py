@@ -16,7 +16,6 @@ statement are what is dear.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -29,12 +28,12 @@ from steadyview.plans.moves import BEGINNING, CHANGE, CN, FOREVER, FROM, TO, VER
 from steadyview.plans.operator import Operator, Rendering, walk
 from steadyview.plans.plan import FromNode, Origin, PlanNode
 from steadyview.plans.project import Project
+from steadyview.plans.renaming import renamed
 from steadyview.plans.scan import Scan
 from steadyview.plans.split_join import SplitJoin
 
 MEMBER = "_member"
 _JOINS = (Scan, Filter, InnerJoin, SplitJoin)
-_WORD = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|(?<![.\w])[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -200,15 +199,6 @@ def shared_joins(nodes: Sequence[PlanNode]) -> Iterator[list[int]]:
             inputs = tuple(_read(origin) for origin in node.inputs)
             found.setdefault((join, inputs), []).append(place)
     yield from (places for places in found.values() if len(places) > 1)
-
-
-def renamed(sql: str, names: Mapping[str, str]) -> str:
-    """An expression with other texts in the place of some names.
-
-    >>> renamed("s0 * 10 / _rows || 's0' || t.s0", {"s0": "x1", "_rows": "x0"})
-    "x1 * 10 / x0 || 's0' || t.s0"
-    """
-    return _WORD.sub(lambda found: names.get(found[0], found[0]), sql)
 
 
 def _fits(node: PlanNode) -> bool:

@@ -33,6 +33,7 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
 from steadyview.plans.asking import Ask, Asking
+from steadyview.plans.inlined import inlined
 from steadyview.plans.links import links
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
 from steadyview.plans.shared_join import SharedJoin, shared_joins
@@ -149,6 +150,34 @@ class _Share:
         return self.work.kept.inputs[origin.node] if isinstance(origin, FromNode) else None
 
 
+@dataclass(frozen=True)
+class _Member:
+    """A node in a group that is computed as one.
+
+    `over`: the node that it reads and that is in the group as well; `node` is then over its inputs.
+    """
+
+    share: _Share
+    node: PlanNode
+    over: _Share | None = None
+
+
+def _with_readers(share: _Share, later: Sequence[_Share]) -> Iterator[_Member]:
+    """The node, and those over its rows alone that have come as far and need not wait for it."""
+    yield _Member(share, share.node)
+    for reader in later:
+        if reader.trouble is None and reader.parents == [share.id]:
+            node = inlined(reader.node, share.node)
+            if node is not None and reader.work.after == share.work.after:
+                yield _Member(reader, node, share)
+
+
+def _complete(members: Sequence[_Member]) -> list[_Member]:
+    """Without those that are over a node of another group."""
+    there = {m.share.id for m in members}
+    return [m for m in members if m.over is None or m.over.id in there]
+
+
 class Batch:
     """The computation of one batch in its own work folder: `prepare` first, then its pieces."""
 
@@ -248,18 +277,19 @@ class Batch:
         reached: dict[int, Done] = {}
         self._nodes.clear()
         behind = [s for s in self._shares if not s.over and (s.work.after or 0) < upto]
-        for layer in self._layers(behind):
+        for found in self._layers(behind):
+            layer = [s for s in found if s.id not in reached]
             for share in layer:
                 share.upto = min([upto, *self._parents_reached(share, reached)])
             self._ask_all(layer)
             crash_point("answers-stored")
+            later = [s for s in behind if s not in layer and s.id not in reached]
             with ThreadPoolExecutor(_WORKERS) as pool:
-                for done in pool.map(self._finished, self._together(layer)):
+                for done in pool.map(self._finished, self._together(layer, later)):
                     reached.update({d.work.kept.id: d for d in done})
-            for share in layer:
-                found = reached[share.id]
-                share.over = found.failed
-                share.work = replace(share.work, after=found.upto)
+            for share in (s for s in (*layer, *later) if s.id in reached):
+                share.over = reached[share.id].failed
+                share.work = replace(share.work, after=reached[share.id].upto)
         return list(reached.values())
 
     @property
@@ -386,7 +416,12 @@ class Batch:
     # --- computing ---------------------------------------------------------------------------
 
     def _statement(self, share: _Share) -> NodeStatement:
-        return NodeStatement(self._frames, self._folder, share.node, share.inputs, share.work.store)
+        return self._statement_of(_Member(share, share.node))
+
+    def _statement_of(self, member: _Member) -> NodeStatement:
+        inputs = (member.over or member.share).inputs
+        store = member.share.work.store
+        return NodeStatement(self._frames, self._folder, member.node, inputs, store)
 
     def _first(self, share: _Share) -> Done:
         return self._for(share, lambda: self._based(share)) or self._failed(share)
@@ -397,43 +432,59 @@ class Batch:
         base = Applier(self._frames.spark, work.store).replace(sql, share.upto)
         return Done(work, share.upto, work.store.delta.version(), base)
 
-    def _together(self, layer: Sequence[_Share]) -> list[list[_Share]]:
-        """The nodes, those of one join over the same nodes and window in one group."""
-        left, groups = list(layer), []
+    def _together(
+        self, layer: Sequence[_Share], later: Sequence[_Share]
+    ) -> list[list[_Member]]:
+        """The nodes, those of one join over the same nodes and window in one group.
+
+        With them those of later layers that only project or sum the rows of one of them.
+        """
         ready = [s for s in layer if s.trouble is None and self._moves(s)]
+        groups: list[list[_Member]] = []
         for place in {s.place for s in ready}:
-            alike = [s for s in ready if s.place == place]
-            for places in shared_joins([s.node for s in alike]):
+            alike = [
+                member for s in ready if s.place == place for member in _with_readers(s, later)
+            ]
+            for places in shared_joins([m.node for m in alike]):
                 members = [alike[number] for number in places]
                 for first in range(0, len(members), _MEMBERS):
-                    groups.append(members[first : first + _MEMBERS])
-                left = [s for s in left if s not in members]
-        return groups + [[share] for share in left]
+                    groups.append(_complete(members[first : first + _MEMBERS]))
+        grouped = {m.share.id for group in groups for m in group}
+        return groups + [[_Member(s, s.node)] for s in layer if s.id not in grouped]
 
     def _moves(self, share: _Share) -> bool:
         """Whether there is anything to compute."""
         after, upto = share.window
         return after < upto and self._touched(share, upto)
 
-    def _finished(self, shares: Sequence[_Share]) -> list[Done]:
-        found = self._shared(shares) if len(shares) > 1 else None
+    def _finished(self, members: Sequence[_Member]) -> list[Done]:
+        found = self._shared(members) if len(members) > 1 else None
         if found is None:
-            return [self._alone(share) for share in shares]
-        return [
-            self._for(share, partial(self._stored, share, share.upto, change))
-            or self._failed(share)
-            for share, change in zip(shares, found, strict=True)
-        ]
+            return [self._alone(m.share) for m in members if m.over is None]
+        done: dict[int, Done] = {}
+        for member, (statement, change) in zip(members, found, strict=True):
+            share, over = member.share, member.over
+            if over is not None:
+                if over.id not in done or done[over.id].failed:
+                    continue
+                share.upto = over.upto
+            step = partial(self._stored, share, share.upto, change, statement)
+            done[share.id] = self._for(share, step) or self._failed(share)
+        return list(done.values())
 
-    def _shared(self, shares: Sequence[_Share]) -> list[Computed] | None:
+    def _shared(
+        self, members: Sequence[_Member]
+    ) -> list[tuple[NodeStatement, Computed]] | None:
         """The changes of nodes over one join; None where each has to be computed by itself."""
-        shared = SharedJoin(tuple(share.node for share in shares))
-        own = [self._statement(share) for share in shares]
-        statement = SharedStatement(self._frames, self._folder, shared, shares[0].inputs, own)
+        own = [self._statement_of(m) for m in members]
+        first = members[0].share
+        shared = SharedJoin(tuple(m.node for m in members))
+        statement = SharedStatement(self._frames, self._folder, shared, first.inputs, own)
         try:
-            return statement.changes(*shares[0].window)
+            found = statement.changes(*first.window)
         except Exception:  # noqa: BLE001 - whose trouble it is shows where each is alone
             return None
+        return None if found is None else list(zip(own, found, strict=True))
 
     def _alone(self, share: _Share) -> Done:
         return self._for(share, lambda: self._finish(share)) or self._failed(share)
@@ -466,10 +517,12 @@ class Batch:
 
     def _appended(self, share: _Share, upto: int) -> Done:
         assert share.work.after is not None
-        change = self._statement(share).change(share.work.after, upto)
-        return self._stored(share, upto, change)
+        statement = self._statement(share)
+        return self._stored(share, upto, statement.change(share.work.after, upto), statement)
 
-    def _stored(self, share: _Share, upto: int, change: Computed) -> Done:
+    def _stored(
+        self, share: _Share, upto: int, change: Computed, statement: NodeStatement
+    ) -> Done:
         work = share.work
         assert work.after is not None
         if change.below is not None:
@@ -481,7 +534,7 @@ class Batch:
             )
         added = work.store.append(change.change, upto)
         if self._shadow is not None and not work.kept.row.replacement:
-            plain = partial(self._statement(share).uncompensated, work.after, upto)
+            plain = partial(statement.uncompensated, work.after, upto)
             self._shadow.record(share.name, work.after, upto, plain)
         return Done(work, upto, added.version, changes=added.rows)
 
