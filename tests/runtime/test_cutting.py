@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -70,3 +72,22 @@ def test_pieces_do_not_shrink_for_ever():
     size = size_of(LEAST)
     size.took(LEAST, 60.0)
     assert size.rows == LEAST
+
+
+def test_a_life_after_one_that_was_killed_in_a_piece_begins_with_a_smaller_one(
+    tmp_path: Path,
+) -> None:
+    assert pieces.noted(tmp_path) is None
+    for name, text in (("batch-1", "40000"), ("batch-2", "12000"), ("batch-3", "")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "piece").write_text(text)
+    (tmp_path / "batch-4").mkdir()
+    pieces.note(tmp_path / "batch-4", 8_000)
+    assert pieces.noted(tmp_path) == 8_000
+    size = pieces.PieceSize()
+    size.interrupted(8_000)
+    assert size.rows == 2_000
+    size.took(2_000, 30.0)
+    assert size.rows == 1_000
+    size.interrupted(4)
+    assert size.rows == pieces.LEAST

@@ -193,7 +193,7 @@ class Batch:
         """`standing`: where the node with an id lives, and the cn at which it is published."""
         self._shadow = shadow
         self._frames = frames
-        self._folder = folder
+        self.folder = folder
         self._moment = moment
         self._standing = standing
         self._relations = relations
@@ -351,7 +351,7 @@ class Batch:
             for column in scan.used
         }
         store, _ = self._standing(parent)
-        return node_input(self._frames, self._folder, store, sorted(columns or {0}), window)
+        return node_input(self._frames, self.folder, store, sorted(columns or {0}), window)
 
     def _whole(self, share: _Share, reached: Mapping[int, Done]) -> None:
         """For a first state, every input is read whole."""
@@ -421,7 +421,7 @@ class Batch:
     def _statement_of(self, member: _Member) -> NodeStatement:
         inputs = (member.over or member.share).inputs
         store = member.share.work.store
-        return NodeStatement(self._frames, self._folder, member.node, inputs, store)
+        return NodeStatement(self._frames, self.folder, member.node, inputs, store)
 
     def _first(self, share: _Share) -> Done:
         return self._for(share, lambda: self._based(share)) or self._failed(share)
@@ -479,7 +479,7 @@ class Batch:
         own = [self._statement_of(m) for m in members]
         first = members[0].share
         shared = SharedJoin(tuple(m.node for m in members))
-        statement = SharedStatement(self._frames, self._folder, shared, first.inputs, own)
+        statement = SharedStatement(self._frames, self.folder, shared, first.inputs, own)
         try:
             found = statement.changes(*first.window)
         except Exception:  # noqa: BLE001 - whose trouble it is shows where each is alone

@@ -21,6 +21,7 @@ from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.moment import open_moment
 from steadyview.runtime.parts import Parts
+from steadyview.runtime.pieces import SIZE, noted
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.publishing_tables import Tables
@@ -96,6 +97,8 @@ class Keeping:
         self._parts = parts
         self._catalog = parts.catalog
         self._plan = plan
+        if (rows := noted(parts.root / "work")) is not None:
+            SIZE.interrupted(rows)
         parts.clear_work()
         adopt_folders(parts.root)
         present = present_sources(parts)

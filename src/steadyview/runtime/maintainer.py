@@ -33,7 +33,7 @@ from steadyview.runtime.kept import Kept, is_hidden
 from steadyview.runtime.losses import Defects, Losses
 from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.pieces import SIZE
+from steadyview.runtime.pieces import SIZE, note
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.reconciling import Reconciling, files_damaged
@@ -442,6 +442,7 @@ class Maintainer:
         while not over:
             begun, before = time.monotonic(), batch.asked
             rows, upto = batch.next_piece(after, SIZE)
+            note(batch.folder, rows)
             done = batch.piece(upto)
             SIZE.took(rows, time.monotonic() - begun)
             last = upto == batch.upto or batch.over

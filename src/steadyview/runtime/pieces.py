@@ -4,11 +4,16 @@ A piece is some transactions (a, u] of a batch (a, b], so many that it takes a f
 life that ends early has published stays. The number of log rows is learnt while it runs. At least
 one transaction, and at least a 32nd of what is left: every piece looks at all that is left, and so
 that stays a few times the work of one batch.
+
+A life that is killed in a piece leaves a note of its size: the next one begins with a quarter of
+that. So there is progress however slow the machine is.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -84,6 +89,33 @@ class PieceSize:
         if not self._warm:
             self._warm, self.rows = True, max(self.rows, WARM)
 
+    def interrupted(self, rows: int) -> None:
+        """The last life was killed in a piece of so many rows; grow by steps only.
+
+        >>> size = PieceSize()
+        >>> size.interrupted(16_000)
+        >>> size.took(4_000, 1.0)
+        >>> size.rows
+        8000
+        """
+        self._warm, self.rows = True, min(self.rows, max(rows // 4, LEAST))
+
 
 SIZE = PieceSize()
 """What this process has learnt."""
+_NOTE = "piece"
+
+
+def note(folder: Path, rows: int) -> None:
+    """Write down in a batch's folder that a piece of so many rows is begun."""
+    (folder / _NOTE).write_text(str(rows))
+
+
+def noted(work: Path) -> int | None:
+    """The size of the piece in which a keeper was killed, as its folder tells; None: in none."""
+    found = []
+    for path in work.glob(f"batch-*/{_NOTE}"):
+        # a disk that was full then has an empty note
+        with suppress(OSError, ValueError):
+            found.append(int(path.read_text()))
+    return min(found, default=None)
