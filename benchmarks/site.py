@@ -20,9 +20,9 @@ from benchmarks.tpch import Databases
 from benchmarks.tracing import Trace
 from benchmarks.workload import Workload
 from steadyview.engine.frames import Frames
+from steadyview.query.moment import open_moment
 from steadyview.runtime.keeping import Keeping
 from steadyview.runtime.maintainer import Maintainer
-from steadyview.runtime.moment import open_moment
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.warehouse import Warehouse

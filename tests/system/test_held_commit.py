@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 import steadyview
 from examples.embedded_postgres import EmbeddedPostgres, embedded_postgres
 from steadyview.algebra import Bag
-from steadyview.runtime import moment
+from steadyview.query import moment
 from steadyview.runtime.warehouse import Warehouse
 from tests.servers import Database
 from tests.system.databases import PostgresDatabase, write_project

@@ -47,7 +47,18 @@ class Admitted:
 
     def mattering(self, after: int) -> np.ndarray:
         """Which of them a batch that starts after cn `after` can meet."""
-        return (self.cn > after) | ~self.reflected
+        found: np.ndarray = (self.cn > after) | ~self.reflected
+        return found
+
+    def signs(self, cn: int) -> np.ndarray:
+        """Per transaction, how its rows lead an answer to cn: taken back (-1), added (1), let be.
+
+        >>> reflected = np.array([True, False, True, False])
+        >>> Admitted(1, np.array([4, 5, 8, 9]), reflected).signs(cn=7).tolist()
+        [0, 1, -1, 0]
+        """
+        found: np.ndarray = (self.cn <= cn).astype(np.int64) - self.reflected
+        return found
 
 
 def without_idle_updates(rows: pa.Table) -> pa.Table:

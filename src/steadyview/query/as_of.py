@@ -3,15 +3,15 @@
     R(cn)  =  answer  -  { log rows in the answer, after cn }  +  { not in it, up to cn }
 
 Written for verification and for recomputed views: whole relations under their own names, one row
-per copy, nothing shared with the incremental maintenance. Spark reads the log's files; the commit
-table and the reflected set reach it as one sign per transaction. A row that would be there fewer
-than zero times is an error: what was captured is not what happened at the source.
+per copy. With the incremental maintenance it shares the log and the knowledge of what an answer
+reflects, and nothing else. Spark reads the log's files; the commit table and the reflected set
+reach it as one sign per transaction. A row that would be there fewer than zero times is an error:
+what was captured is not what happened at the source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,28 +24,10 @@ from steadyview.engine.answers import store
 from steadyview.engine.bags import copies
 from steadyview.engine.failures import Carried, literal, raising
 from steadyview.engine.frames import Frames, column_ddl
+from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import SourceDiverged, SteadyviewError
 from steadyview.sources.contract import Read, Snapshot
 from steadyview.update_log import UpdateLog
-
-
-@dataclass(frozen=True)
-class Reflection:
-    """Of one source: seq `first`, first + 1, ... with cn and whether the answer shows it."""
-
-    first: int
-    cn: np.ndarray
-    reflected: np.ndarray
-
-    def signs(self, cn: int) -> np.ndarray:
-        """Per transaction, how its rows count at cn: taken back (-1), added (1) or let be (0).
-
-        >>> reflected = np.array([True, False, True, False])
-        >>> Reflection(1, np.array([4, 5, 8, 9]), reflected).signs(cn=7).tolist()
-        [0, 1, -1, 0]
-        """
-        signs: np.ndarray = (self.cn <= cn).astype(np.int64) - self.reflected
-        return signs
 
 
 class RelationsAsOf:
@@ -63,7 +45,7 @@ class RelationsAsOf:
         relation: RelationSchema,
         columns: Sequence[int],
         snapshot: Snapshot,
-        reflection: Reflection,
+        admitted: Admitted,
         *,
         others: bool = False,
     ) -> str:
@@ -78,7 +60,7 @@ class RelationsAsOf:
         path = self._folder / f"relation-{number:03d}.parquet"
         files, _ = store(spark, tasks, relation, columns, path)
         rows = self._frames.parquet("relation", files, column_ddl(relation, columns))
-        if changes := self._changes(relation, columns, reflection, path):
+        if changes := self._changes(relation, columns, admitted, path):
             rows = self._compensated(relation, columns, rows, changes)
         listed = [_named(relation, i) for i in columns]
         if others:
@@ -87,19 +69,19 @@ class RelationsAsOf:
         return self._frames.query("as_of", f"SELECT {', '.join(listed)} FROM {rows}")
 
     def _changes(
-        self, relation: RelationSchema, columns: Sequence[int], reflection: Reflection, path: Path
+        self, relation: RelationSchema, columns: Sequence[int], admitted: Admitted, path: Path
     ) -> str | None:
         """A query for the log rows that lead from the answer to the cn, `n` being what each adds.
 
         None where there are none, so that quiet sources cost nothing.
         """
-        signs = reflection.signs(self._cn)
-        count = self._log.row_count(relation.name, reflection.first, signs != 0)
+        signs = admitted.signs(self._cn)
+        count = self._log.row_count(relation.name, admitted.first, signs != 0)
         if not count:
             return None
         self.compensated += count
         places = np.flatnonzero(signs)
-        seqs = places + reflection.first
+        seqs = places + admitted.first
         file = path.with_suffix(".signs.parquet")
         pq.write_table(pa.table({SEQ: seqs, "sign": signs[places]}), file)
         signed = self._frames.parquet("signs", [str(file)], f"{SEQ} BIGINT, sign BIGINT")

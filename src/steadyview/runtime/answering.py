@@ -29,8 +29,8 @@ from steadyview.engine.view_handles import Handle, Storage, Stored
 from steadyview.engine.window_input import ARROW_LIMIT, as_key
 from steadyview.maintenance.events import Ask, Part
 from steadyview.maintenance.events import Read as ReadAll
+from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.deliveries import log_rows, with_counts
-from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.sources.contract import Read

@@ -30,8 +30,8 @@ from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames, column_ddl
 from steadyview.engine.session import beside
 from steadyview.errors import ColumnLost, SteadyviewError, TransientError
-from steadyview.query.as_of import Reflection, RelationsAsOf
-from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment
+from steadyview.query.as_of import RelationsAsOf
+from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.sources.contract import Read, ReadTask, Snapshot
 
@@ -189,10 +189,9 @@ class Auditor:
         admitted = admitted_since(
             source, moment, moment.upto, self._parts.catalog, self._parts.log
         )
-        reflection = Reflection(admitted.first, admitted.cn, admitted.reflected)
         relations = RelationsAsOf(frames, folder, self._parts.log, moment.upto)
         snapshot = _Interruptible(moment.snapshots[source], self._ending)
-        rows = relations.view(relation, tuple(columns), snapshot, reflection)
+        rows = relations.view(relation, tuple(columns), snapshot, admitted)
         named = {name: [_quoted(name)] for name in (relation.columns[i].name for i in columns)}
         return _summed(frames, rows, "1L", {**named, WHOLE: [c for (c,) in named.values()]})
 

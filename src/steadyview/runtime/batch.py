@@ -37,11 +37,11 @@ from steadyview.plans.inlined import inlined
 from steadyview.plans.links import links
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
 from steadyview.plans.shared_join import SharedJoin, shared_joins
+from steadyview.query.moment import Moment
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.inputs import RelationInputs, node_input, rows_per_cn
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.known_columns import KnownColumns
-from steadyview.runtime.moment import Moment
 from steadyview.runtime.pieces import PieceSize, Steps
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.trouble import Trouble, trouble

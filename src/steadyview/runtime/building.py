@@ -36,8 +36,8 @@ from steadyview.delta.failures import told
 from steadyview.engine.answers import store_each
 from steadyview.engine.spans import FewerThanNone, SpanLog, compensated, span_schema
 from steadyview.errors import ColumnLost, SourceDiverged, StorageDamaged
+from steadyview.query.moment import Moment, admitted_since
 from steadyview.runtime.kept import Kept
-from steadyview.runtime.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.sources.contract import Read, Snapshot, Span

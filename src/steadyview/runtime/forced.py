@@ -28,10 +28,10 @@ from steadyview.engine.view_handles import Handle, Storage, stored_rows
 from steadyview.maintenance.events import Action, Algorithm, Ask, Install, Read
 from steadyview.maintenance.fitting import keys_shown
 from steadyview.maintenance.positions import Positions
+from steadyview.query.moment import WaitFor
 from steadyview.runtime.answering import Answering
 from steadyview.runtime.deliveries import Deliveries
 from steadyview.runtime.kept import Kept
-from steadyview.runtime.moment import WaitFor
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.recording import Recording
 from steadyview.warehouse.states import States, nearest

@@ -25,7 +25,7 @@ from steadyview.engine.tagged_log import Admitted, LogTagger
 from steadyview.engine.window_input import ARROW_LIMIT, REFLECTED, Rows, WindowInput
 from steadyview.plans.moves import CN
 from steadyview.plans.versions import COUNT
-from steadyview.runtime.moment import Moment
+from steadyview.query.moment import Moment
 from steadyview.sources.contract import Read, ReadTask, Snapshot
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.view_store import ViewStore

@@ -14,12 +14,12 @@ from typing import Protocol
 
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, StorageUnavailable, TransientError
+from steadyview.query.moment import open_moment
 from steadyview.runtime.auditing import Auditor, Unequal
 from steadyview.runtime.captures import Captures
 from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
-from steadyview.runtime.moment import open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE, noted
 from steadyview.runtime.planning import Planned, Refused

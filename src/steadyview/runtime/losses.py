@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from steadyview.changes import Loss, RelationName
 from steadyview.errors import ColumnLost, SteadyviewError, about
+from steadyview.query.moment import Moment, admitted_since, settled_upto
 from steadyview.runtime.kept import Kept
-from steadyview.runtime.moment import Moment, admitted_since, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.schemas import set_up

@@ -24,6 +24,7 @@ from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped
+from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.batch import Asked, Batch, Done, Work
 from steadyview.runtime.building import Building
 from steadyview.runtime.conventional import Shadow
@@ -31,7 +32,6 @@ from steadyview.runtime.forced import ForcedViews
 from steadyview.runtime.inputs import RelationInputs
 from steadyview.runtime.kept import Kept, is_hidden
 from steadyview.runtime.losses import Defects, Losses
-from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE, note
 from steadyview.runtime.planning import Planned, Refused

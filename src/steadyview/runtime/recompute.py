@@ -17,8 +17,8 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.guard import guarded
 from steadyview.plans import plain
 from steadyview.plans.plan import FromNode, Origin
-from steadyview.query.as_of import Reflection, RelationsAsOf
-from steadyview.runtime.moment import Moment, admitted_since
+from steadyview.query.as_of import RelationsAsOf
+from steadyview.query.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.views.definition import Average
@@ -122,7 +122,7 @@ class Recomputing:
                 relation,
                 columns,
                 self.moment.snapshots[source],
-                Reflection(admitted.first, admitted.cn, admitted.reflected),
+                admitted,
                 others=True,
             )
         return self._relations[key]

@@ -24,8 +24,8 @@ from steadyview.changes.types import COUNT, SEQ
 from steadyview.checking import History, Relation, Transaction
 from steadyview.engine.frames import Frames
 from steadyview.errors import ConfigError
-from steadyview.query.as_of import Reflection, RelationsAsOf
-from steadyview.runtime.moment import Moment, WaitFor, admitted_since, open_moment
+from steadyview.query.as_of import RelationsAsOf
+from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.warehouse.states import States
@@ -118,7 +118,7 @@ def _relations(
             relation,
             _columns(plan, relation),
             moment.snapshots[source],
-            Reflection(admitted.first, admitted.cn, admitted.reflected),
+            admitted,
         )
         rows = parts.spark.sql(f"SELECT * FROM {name} LIMIT {ROWS + 1}").toArrow()
         if rows.num_rows > ROWS:

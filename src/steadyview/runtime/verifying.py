@@ -20,8 +20,8 @@ from steadyview.errors import (
     StorageDamaged,
     StorageUnavailable,
 )
+from steadyview.query.moment import WaitFor, open_moment
 from steadyview.query.verify import Verdict, difference
-from steadyview.runtime.moment import WaitFor, open_moment
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.recompute import Recomputing

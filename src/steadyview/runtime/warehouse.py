@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from steadyview.catalog import ViewRow
     from steadyview.checking import History
+    from steadyview.query.moment import WaitFor
     from steadyview.query.verify import Verdict
     from steadyview.runtime.asking import Answer
     from steadyview.runtime.checks import SourceCheck, ViewCheck
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from steadyview.runtime.explain import Explanation
     from steadyview.runtime.graph import Graph
     from steadyview.runtime.keeping import Keeping, Plan, Report
-    from steadyview.runtime.moment import WaitFor
     from steadyview.runtime.parts import Parts
     from steadyview.runtime.planning import Planned, Refused
     from steadyview.runtime.recording import Recording
