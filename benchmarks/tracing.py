@@ -21,10 +21,11 @@ from pyspark.sql import DataFrameWriter
 from steadyview.delta import Table
 from steadyview.engine.frames import Frames
 from steadyview.engine.window_input import WindowInput
-from steadyview.runtime import maintainer, moment
+from steadyview.query import moment
+from steadyview.runtime import maintainer
 from steadyview.runtime.batch import Batch
 from steadyview.runtime.capture import Capture
-from steadyview.runtime.maintainer import Maintainer
+from steadyview.runtime.publication import Publication
 from steadyview.warehouse.node_statement import NodeStatement
 from steadyview.warehouse.view_store import ViewStore
 
@@ -42,7 +43,7 @@ _PARTS: list[tuple[Any, str, str]] = [
     (Table, "_open", "open Delta tables"),
     (Table, "collect", "list written files"),
     (Table, "commit", "commit the view delta"),
-    (Maintainer, "_publish", "publish"),
+    (Publication, "publish", "publish"),
     (Frames, "drop", "forget temporary views"),
 ]
 

@@ -33,7 +33,7 @@ from examples.embedded_postgres import EmbeddedPostgres, embedded_postgres
 from steadyview.checking import LEVELS, judge
 from steadyview.maintenance.algorithms import KINDS, kind_of
 from steadyview.maintenance.fitting import promised
-from steadyview.runtime.recording import Recording
+from steadyview.papers.recording import Recording
 from steadyview.runtime.warehouse import Warehouse
 
 REPORT = Path("docs/results/live-levels.md")

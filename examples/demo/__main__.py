@@ -26,7 +26,7 @@ from examples.embedded_postgres import EmbeddedPostgres, place_without_spaces
 from steadyview.cli.opening import opened
 from steadyview.cli.quiet_java import hide_incubator_warning
 from steadyview.cli.stopping import run_until_signalled
-from steadyview.runtime.conventional import Shadow
+from steadyview.papers.conventional import Shadow
 
 _SEED = 7
 

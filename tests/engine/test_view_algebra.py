@@ -22,10 +22,10 @@ from steadyview.changes import Column, RelationName, RelationSchema, arrow_type
 from steadyview.engine.analysis import type_name
 from steadyview.engine.frames import Frames
 from steadyview.engine.session import open_session
-from steadyview.engine.spark_view_algebra import SparkViewAlgebra
-from steadyview.engine.view_handles import Handle, Storage, stored_rows
 from steadyview.maintenance.bag_view_algebra import BagViewAlgebra, Compiled, Joined
 from steadyview.maintenance.fitting import keys_shown
+from steadyview.papers.spark_view_algebra import SparkViewAlgebra
+from steadyview.papers.view_handles import Handle, Storage, stored_rows
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
 from steadyview.views.join_tree import JoinTree, join_tree

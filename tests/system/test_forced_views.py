@@ -16,7 +16,7 @@ from steadyview.catalog.views import Views
 from steadyview.checking import History, judge
 from steadyview.cli.app import app
 from steadyview.errors import ConfigError, OutsideRetention, StorageUnavailable, ViewRefused
-from steadyview.runtime import deliveries, forced
+from steadyview.papers import deliveries, forced
 from steadyview.runtime.warehouse import Warehouse
 from steadyview.warehouse import view_store
 from tests.crash.running import Running, published

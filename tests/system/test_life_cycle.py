@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import steadyview
 from steadyview.algebra import Bag
 from steadyview.errors import ConfigError, ViewRefused
-from steadyview.runtime import maintainer
+from steadyview.runtime import schedule
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.schemas import known_relations
@@ -121,7 +121,7 @@ def test_a_changed_view_is_built_beside_while_the_old_one_and_its_readers_go_on(
         writer.execute("INSERT INTO t VALUES (6, 'c', 5)")
         run.batch_of_shown()
         assert [r.cn for r in wh._catalog.views.replacements()] == [2, 2]
-        monkeypatch.setattr(maintainer, "FAR_BEHIND", 0)
+        monkeypatch.setattr(schedule, "FAR_BEHIND", 0)
         writer.execute("UPDATE t SET v = 6 WHERE id = 6")
         run.turn()
         turns = [(b.from_cn, b.to_cn) for b in wh._catalog.batches.recent(2)]

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from steadyview.errors import ConfigError
-from steadyview.runtime import recording
-from steadyview.runtime.recording import Recording
+from steadyview.papers import recording
+from steadyview.papers.recording import Recording
 
 
 def installs(*numbers: int) -> list[pa.Table]:

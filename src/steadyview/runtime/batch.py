@@ -32,13 +32,13 @@ from steadyview.engine.failures import is_data_error, reason
 from steadyview.engine.frames import Frames
 from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
+from steadyview.papers.conventional import Shadow
 from steadyview.plans.asking import Ask, Asking
 from steadyview.plans.inlined import inlined
 from steadyview.plans.links import links
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
 from steadyview.plans.shared_join import SharedJoin, shared_joins
 from steadyview.query.moment import Moment
-from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.inputs import RelationInputs, node_input, rows_per_cn
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.known_columns import KnownColumns

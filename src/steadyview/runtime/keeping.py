@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +14,11 @@ from typing import Protocol
 
 from steadyview.engine.session import ended
 from steadyview.errors import SteadyviewError, StorageUnavailable, TransientError
+from steadyview.papers.conventional import Shadow
+from steadyview.papers.recording import Recordings
 from steadyview.query.moment import open_moment
 from steadyview.runtime.auditing import Auditor, Unequal
 from steadyview.runtime.captures import Captures
-from steadyview.runtime.conventional import Shadow
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
@@ -26,7 +27,6 @@ from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.publishing_tables import Tables
 from steadyview.runtime.reconciling import remove_dropped
-from steadyview.runtime.recording import Recording
 from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
 from steadyview.runtime.schemas import (
@@ -47,7 +47,7 @@ EXAMINE = 10.0
 RETRY = 1.0
 TRIES = 10
 TURN = 1.0
-"""Seconds for a view that is kept transaction by transaction, until the others have their turn."""
+"""Seconds for a view that no batch keeps, until the others have their turn."""
 
 
 class Plan(Protocol):
@@ -88,9 +88,9 @@ class Keeping:
         plan: Plan,
         shadow: Shadow | None = None,
         *,
-        recordings: Sequence[Recording] = (),
+        recordings: Recordings | None = None,
     ) -> None:
-        self._recordings = {r.view: r for r in recordings}
+        self._recordings = recordings
         self._stop = threading.Event()
         self.error: SteadyviewError | None = None
         self._shadow = shadow
@@ -152,10 +152,6 @@ class Keeping:
         maintainer.reconcile()
         self._plan.reconciled(self._relations)
         maintainer.losses.tell_defects()
-        for name, recording in self._recordings.items():
-            row = self._parts.catalog.views.find(name)
-            if row is not None and row.cn is not None:
-                recording.begins(row.cn)
         return maintainer
 
     def run(self, stop: threading.Event, report: Report | None) -> None:
@@ -233,8 +229,8 @@ class Keeping:
         return RunSummary(
             cn - first,
             self.captures.changes(),
-            self._maintainer.batches,
-            self._maintainer.lookups,
+            self._maintainer.tally.batches,
+            self._maintainer.tally.lookups,
             cn,
             time.monotonic() - started,
         )
@@ -323,9 +319,10 @@ class Keeping:
         self._examine(available)
         self._audit_beside(available)
         self._maintainer.swap_ready()
-        if not self._maintainer.waiting(available, building=False):
+        due = self._maintainer.waiting(available, building=False)
+        if not (due or self._maintainer.waiting_alone(available)):
             return False
-        if self._maintainer.waiting(available, building=False, forced=False):
+        if due:
             with self.captures.news.unhurried():
                 self._maintainer.turn(available)
         if not self._stop.is_set():
@@ -472,7 +469,7 @@ class Keeping:
 
     def _measure(self) -> None:
         now = time.monotonic()
-        for view, changes in list(self._maintainer.changes.items()):
+        for view, changes in self._maintainer.tally.changes().items():
             meter = self._meters.setdefault(view, _Meter(changes, now))
             if now - meter.since > 1:
                 meter.rate = max(changes - meter.changes, 0) / (now - meter.since)

@@ -32,7 +32,6 @@ from steadyview.catalog import Catalog, FileChange, ViewRow, ViewSpec
 from steadyview.crash_points import crash_point
 from steadyview.errors import StorageDamaged
 from steadyview.runtime.building import clear_builds
-from steadyview.runtime.forced import adopt
 from steadyview.runtime.kept import (
     Kept,
     algorithm_of,
@@ -179,22 +178,20 @@ class Reconciling:
         if row.paused is not None:
             self._views.resume(plan.name)
         self._views.not_taken(plan.name, None, None)
-        if self._has_files(Kept(row, plan)) and plan.forced:
-            adopt(self._parts, Kept(row, plan))
+        self._check_files(Kept(row, plan))
 
-    def _has_files(self, kept: Kept) -> bool:
-        """Whether the view has the files that the catalog knows of; it stops if they are gone."""
+    def _check_files(self, kept: Kept) -> None:
+        """Stop a view that has not the files that the catalog knows of."""
         store, row = self.store(kept), kept.row
         if row.cn is None:
             store.create()
-            return True
+            return
         known = [(store.base, row.base_version), (store.delta, row.delta_version)]
         tables = known if kept.plan.node is not None else known[:1]
         whole = all(t.exists() and t.version() >= (version or 0) for t, version in tables)
         if not whole and row.state != "stopped":
             text = f'"{store.folder}" was removed or replaced'
             self._views.stop(row.name, str(files_damaged(row.name, text)), None)
-        return whole
 
     def _refuse(self, refused: Refused) -> None:
         """A refused file: what readers see goes on; a view that has nothing to show is refused."""

@@ -51,17 +51,17 @@ if TYPE_CHECKING:
 
     from steadyview.catalog import ViewRow
     from steadyview.checking import History
+    from steadyview.papers.conventional import Deviation, Shadow
+    from steadyview.papers.recording import Recording
     from steadyview.query.moment import WaitFor
     from steadyview.query.verify import Verdict
     from steadyview.runtime.asking import Answer
     from steadyview.runtime.checks import SourceCheck, ViewCheck
-    from steadyview.runtime.conventional import Deviation, Shadow
     from steadyview.runtime.explain import Explanation
     from steadyview.runtime.graph import Graph
     from steadyview.runtime.keeping import Keeping, Plan, Report
     from steadyview.runtime.parts import Parts
     from steadyview.runtime.planning import Planned, Refused
-    from steadyview.runtime.recording import Recording
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
@@ -334,6 +334,7 @@ class Warehouse:
         `algorithm` keeps every view during this run, whatever its file says; ViewRefused if it does
         not fit one. `recordings` are told what their views show; see `recorded`.
         """
+        from steadyview.papers.recording import Recordings
         from steadyview.runtime.keeping import Keeping
 
         self._lasting = True
@@ -343,7 +344,7 @@ class Warehouse:
             self._parts,
             self._planning(algorithm),
             shadow,
-            recordings=recordings,
+            recordings=Recordings(recordings),
         )
         with self._lease("run") as lease:
             keeping = self._awaited(stop, report, make)
@@ -400,11 +401,13 @@ class Warehouse:
 
         `algorithm` and `recordings` as for `run`.
         """
+        from steadyview.papers.recording import Recordings
         from steadyview.runtime.keeping import Keeping
 
         with self._lease("run --once"):
             plan = self._planning(algorithm, may_recall=not recordings)
-            with self._kept(Keeping(self._parts, plan, recordings=recordings)) as keeping:
+            told = Recordings(recordings)
+            with self._kept(Keeping(self._parts, plan, recordings=told)) as keeping:
                 return keeping.once((lambda: progress(self.status())) if progress else None)
 
     def _planning(self, algorithm: str | None, *, may_recall: bool = False) -> Plan:
@@ -433,7 +436,7 @@ class Warehouse:
 
     def recording(self, view: str | None = None) -> Recording:
         """A recording of the view of that name, or of the project's only one, for a run."""
-        from steadyview.runtime.recording import Recording
+        from steadyview.papers.recording import Recording
         from steadyview.runtime.schemas import known_relations
 
         if view is not None:
@@ -451,11 +454,12 @@ class Warehouse:
     def recorded(self, recording: Recording) -> History:
         """What was recorded, as a history that `steadyview check-history` judges."""
         from steadyview.engine.failures import spark_told
-        from steadyview.runtime.recording import recorded
+        from steadyview.papers.recording import recorded
+        from steadyview.runtime.one_by_one import shown_view
 
-        plan = self._plan(recording.view)
+        view = shown_view(self._plan(recording.view))
         with self._following() as wait_for, spark_told(self.project.warehouse):
-            return recorded(self._parts, plan, recording, wait_for)
+            return recorded(self._parts, view, recording, wait_for)
 
     def _lease(self, command: str) -> Lease:
         # the catalog's folder must be there before its lease can be taken

@@ -14,20 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import groupby
-from pathlib import Path
 
 import pyarrow as pa
 
 from steadyview.algebra import Bag, Row
+from steadyview.catalog import Catalog
 from steadyview.changes import RelationSchema
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.checking import History, Relation, Transaction
 from steadyview.engine.frames import Frames
 from steadyview.errors import ConfigError
+from steadyview.papers.live import LiveWarehouse, ShownView
 from steadyview.query.as_of import RelationsAsOf
 from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment
-from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned
 from steadyview.warehouse.states import States
 from steadyview.warehouse.view_store import ViewStore
 
@@ -76,75 +75,97 @@ class Recording:
         return self.installs[: self._kept]
 
 
-def recorded(parts: Parts, plan: Planned, recording: Recording, wait_for: WaitFor) -> History:
+class Recordings:
+    """Those of one run, by view."""
+
+    def __init__(self, recordings: Iterable[Recording] = ()) -> None:
+        self._by_view = {recording.view: recording for recording in recordings}
+
+    def of(self, view: str) -> Recording | None:
+        """The recording of the view; None if it is not recorded."""
+        return self._by_view.get(view)
+
+    def begin(self, catalog: Catalog) -> None:
+        """Those of views that have a state begin there."""
+        for name, recording in self._by_view.items():
+            row = catalog.views.find(name)
+            if row is not None and row.cn is not None:
+                recording.begins(row.cn)
+
+    def asked(self, view: str, questions: int) -> None:
+        """A batch of which the view was a part sent so many questions."""
+        if view in self._by_view:
+            self._by_view[view].lookups += questions
+
+
+def recorded(
+    parts: LiveWarehouse, view: ShownView, recording: Recording, wait_for: WaitFor
+) -> History:
     """The history from the recording's start to where the view stands; ConfigError if too large."""
-    if plan.node is None or plan.text is None:
-        raise ConfigError(
-            f'view "{plan.name}" is recomputed as a whole, and cannot be recorded',
-            hint="force an algorithm that fits it, or record another view",
-        )
-    row = parts.catalog.views.get(plan.name)
+    row = parts.catalog.views.get(view.name)
     start = row.start_cn if recording.start is None else recording.start
     upto = row.cn if row.cn is not None else start
     if start < row.start_cn:
-        raise ConfigError(f'view "{plan.name}" was built anew while it was recorded')
+        raise ConfigError(f'view "{view.name}" was built anew while it was recorded')
     if upto - start > TRANSACTIONS:
-        raise _too_large(plan.name, f"{upto - start} transactions, of at most {TRANSACTIONS}")
+        raise _too_large(view.name, f"{upto - start} transactions, of at most {TRANSACTIONS}")
     frames = Frames(parts.spark)
-    sources = [parts.sources[s] for s in sorted(plan.sources)]
+    sources = [parts.sources[s] for s in view.sources]
     try:
         with (
             parts.work_folder("record") as folder,
             open_moment(sources, wait_for, parts.catalog) as moment,
         ):
             as_of = RelationsAsOf(frames, folder, parts.log, start)
-            relations = _relations(parts, plan, moment, start, as_of)
-            states = _States(parts, plan, frames, folder)
+            relations = _relations(parts, view, moment, start, as_of)
+            states = _States(parts, view)
             installs = recording.states if recording.by_installs else None
             shown = states.all(start, upto, installs)
     finally:
         frames.drop()
-    return History(plan.text.select, relations, _transactions(parts, plan, start, upto), shown)
+    return History(view.select, relations, _transactions(parts, view, start, upto), shown)
 
 
 def _relations(
-    parts: Parts, plan: Planned, moment: Moment, cn: int, as_of: RelationsAsOf
+    parts: LiveWarehouse, view: ShownView, moment: Moment, cn: int, as_of: RelationsAsOf
 ) -> dict[str, Relation]:
     found = {}
-    for relation in plan.relations:
+    for relation in view.relations:
         source = relation.name.source
         admitted = admitted_since(source, moment, cn, parts.catalog, parts.log)
         name = as_of.view(
             relation,
-            _columns(plan, relation),
+            _columns(view, relation),
             moment.snapshots[source],
             admitted,
         )
         rows = parts.spark.sql(f"SELECT * FROM {name} LIMIT {ROWS + 1}").toArrow()
         if rows.num_rows > ROWS:
-            raise _too_large(plan.name, f'"{relation.name}" has more than {ROWS} rows')
-        names = tuple(relation.columns[i].name for i in _columns(plan, relation))
-        found[_name(relation)] = Relation(source, names, _bag(_tuples(rows, plan)))
+            raise _too_large(view.name, f'"{relation.name}" has more than {ROWS} rows')
+        names = tuple(relation.columns[i].name for i in _columns(view, relation))
+        found[_name(relation)] = Relation(source, names, _bag(_tuples(rows, view)))
     return found
 
 
-def _columns(plan: Planned, relation: RelationSchema) -> list[int]:
-    used = plan.uses(relation.name)
+def _columns(view: ShownView, relation: RelationSchema) -> list[int]:
+    used = view.uses[relation.name]
     return [i for i, c in enumerate(relation.columns) if c.name in used] or [0]
 
 
-def _transactions(parts: Parts, plan: Planned, start: int, upto: int) -> list[Transaction]:
+def _transactions(
+    parts: LiveWarehouse, view: ShownView, start: int, upto: int
+) -> list[Transaction]:
     """By cn; those that changed nothing of the view's relations are left out."""
     found: dict[int, tuple[str, dict[str, Bag[Row]]]] = {}
     for run in parts.catalog.commits.runs(start + 1, upto):
-        for relation in plan.relations:
+        for relation in view.relations:
             if relation.name.source != run.source:
                 continue
-            names = [f"c{i}" for i in _columns(plan, relation)]
+            names = [f"c{i}" for i in _columns(view, relation)]
             log = parts.log.rows(relation.name, run.seq_from, run.seq_to)
             rows = zip(
                 log[SEQ].to_pylist(),
-                _tuples(log.select(names), plan),
+                _tuples(log.select(names), view),
                 log[COUNT].to_pylist(),
                 strict=True,
             )
@@ -160,10 +181,10 @@ def _transactions(parts: Parts, plan: Planned, start: int, upto: int) -> list[Tr
 class _States:
     """The view's states, one after another."""
 
-    def __init__(self, parts: Parts, plan: Planned, frames: Frames, folder: Path) -> None:
-        self._parts, self._plan, self._frames, self._folder = parts, plan, frames, folder
-        self._row = parts.catalog.views.get(plan.name)
-        self._store = ViewStore(parts.root, self._row, plan.shape)
+    def __init__(self, parts: LiveWarehouse, view: ShownView) -> None:
+        self._parts, self._view = parts, view
+        self._row = parts.catalog.views.get(view.name)
+        self._store = ViewStore(parts.root, self._row, view.shape)
 
     def all(self, start: int, upto: int, installs: Sequence[pa.Table] | None) -> list[Bag[Row]]:
         """The state at cn `start`, and after every install (None: after every cn) up to `upto`."""
@@ -171,10 +192,10 @@ class _States:
         bases = views.bases(self._row.id)
         first = States(spark, self._store).visible(self._row, bases, start).toArrow()
         if first.num_rows > ROWS:
-            raise _too_large(self._plan.name, f"the view has more than {ROWS} rows")
-        states = [_bag(_tuples(first, self._plan))]
+            raise _too_large(self._view.name, f"the view has more than {ROWS} rows")
+        states = [_bag(_tuples(first, self._view))]
         delta = self._delta(start, upto) if installs is None else self._numbered(installs)
-        for change in self._plain(delta):
+        for change in self._changes(delta):
             states.append(states[-1] + change)
         return states
 
@@ -194,13 +215,13 @@ class _States:
         ]
         return pa.concat_tables(tables) if tables else pa.table({"_cn": pa.array([], pa.int64())})
 
-    def _plain(self, delta: pa.Table) -> Iterable[Bag[Row]]:
+    def _changes(self, delta: pa.Table) -> Iterable[Bag[Row]]:
         if not delta.num_rows:
             return
         names = [name for name, _ in self._store.shape.stored]
         rows = zip(
             delta["_cn"].to_pylist(),
-            _tuples(delta.select(names), self._plan),
+            _tuples(delta.select(names), self._view),
             delta[COUNT].to_pylist(),
             strict=True,
         )
@@ -212,19 +233,19 @@ def _bag(rows: Iterable[Row]) -> Bag[Row]:
     return Bag.of(rows)
 
 
-def _tuples(table: pa.Table, plan: Planned) -> list[Row]:
+def _tuples(table: pa.Table, view: ShownView) -> list[Row]:
     """Rows of values that a history can hold."""
     if not table.num_columns:
         return [()] * table.num_rows
     columns = [column.to_pylist() for column in table.columns]
-    return [_checked(row, plan) for row in zip(*columns, strict=True)]
+    return [_checked(row, view) for row in zip(*columns, strict=True)]
 
 
-def _checked(row: Row, plan: Planned) -> Row:
+def _checked(row: Row, view: ShownView) -> Row:
     for value in row:
         if not isinstance(value, _VALUES):
             raise ConfigError(
-                f'view "{plan.name}" cannot be recorded: {value!r} is a {type(value).__name__}',
+                f'view "{view.name}" cannot be recorded: {value!r} is a {type(value).__name__}',
                 detail="a history holds whole numbers, decimals, texts, booleans and NULL",
             )
     return row

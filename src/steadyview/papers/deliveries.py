@@ -20,13 +20,12 @@ import pyarrow.compute as pc
 from steadyview.catalog import Run
 from steadyview.changes import RelationName
 from steadyview.changes.types import COUNT, SEQ
-from steadyview.engine.spark_view_algebra import SparkViewAlgebra
 from steadyview.engine.tagged_log import without_idle_updates
-from steadyview.engine.view_handles import Handle
 from steadyview.errors import ViewStopped
 from steadyview.maintenance.events import Change, Update
-from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned
+from steadyview.papers.live import ForcedPlan, LiveWarehouse
+from steadyview.papers.spark_view_algebra import SparkViewAlgebra
+from steadyview.papers.view_handles import Handle
 
 PIECE = 1_000
 """Transactions that are read at a time: a view may be far behind."""
@@ -44,7 +43,7 @@ class Deliveries:
     """The messages for one view, from the transaction after `after` on."""
 
     def __init__(
-        self, parts: Parts, plan: Planned, algebra: SparkViewAlgebra, after: int
+        self, parts: LiveWarehouse, plan: ForcedPlan, algebra: SparkViewAlgebra, after: int
     ) -> None:
         self._parts, self._plan, self._algebra = parts, plan, algebra
         self._read = after
@@ -117,7 +116,7 @@ class Deliveries:
 
 
 def log_rows(
-    parts: Parts, algebra: SparkViewAlgebra, relation: RelationName, first: int, last: int
+    parts: LiveWarehouse, algebra: SparkViewAlgebra, relation: RelationName, first: int, last: int
 ) -> pa.Table:
     """The columns that the view uses of the log's rows, `_count` and `_seq`, in order."""
     names = [f"c{i}" for i in algebra.columns[relation]]

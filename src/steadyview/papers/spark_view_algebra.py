@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from steadyview.changes import RelationName, arrow_type
 from steadyview.engine.bags import matching
-from steadyview.engine.view_handles import (
+from steadyview.engine.window_input import ARROW_LIMIT
+from steadyview.papers.view_handles import (
     COUNT,
     FEW,
     Form,
@@ -31,7 +32,6 @@ from steadyview.engine.view_handles import (
     nothing,
     stored_rows,
 )
-from steadyview.engine.window_input import ARROW_LIMIT
 from steadyview.views.definition import Definition, Occurrence
 from steadyview.views.join_tree import JoinTree
 

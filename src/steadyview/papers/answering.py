@@ -24,15 +24,14 @@ import pyarrow as pa
 
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.answers import store
-from steadyview.engine.spark_view_algebra import SparkViewAlgebra
-from steadyview.engine.view_handles import Handle, Storage, Stored
 from steadyview.engine.window_input import ARROW_LIMIT, as_key
 from steadyview.maintenance.events import Ask, Part
 from steadyview.maintenance.events import Read as ReadAll
+from steadyview.papers.deliveries import log_rows, with_counts
+from steadyview.papers.live import ForcedPlan, LiveWarehouse
+from steadyview.papers.spark_view_algebra import SparkViewAlgebra
+from steadyview.papers.view_handles import Handle, Storage, Stored
 from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment, settled_upto
-from steadyview.runtime.deliveries import log_rows, with_counts
-from steadyview.runtime.parts import Parts
-from steadyview.runtime.planning import Planned
 from steadyview.sources.contract import Read
 from steadyview.views.join_tree import LookupKey
 
@@ -50,8 +49,8 @@ class Answering:
 
     def __init__(
         self,
-        parts: Parts,
-        plan: Planned,
+        parts: LiveWarehouse,
+        plan: ForcedPlan,
         algebra: SparkViewAlgebra,
         storage: Storage,
         wait_for: WaitFor,
@@ -88,7 +87,6 @@ class Answering:
 
     def _base(self, state: _State, position: int, joined: Handle | None = None) -> Handle:
         """The rows of a position in the state after D; by key where the known rows have one."""
-        assert self._plan.definition is not None
         relation = self._plan.definition.occurrences[position].relation
         columns = self._algebra.columns[relation.name]
         read = Read(relation, columns)
@@ -106,8 +104,6 @@ class Answering:
 
     def _by_key(self, position: int, joined: Handle) -> Read | None:
         """A read by the values of a joined neighbour; None if the relation is read whole."""
-        assert self._plan.definition is not None
-        assert self._plan.tree is not None
         relation = self._plan.definition.occurrences[position].relation
         for edge in self._plan.tree.edges:
             if edge.v == position and edge.u in joined.form.bound and edge.key is not None:
@@ -133,7 +129,6 @@ class Answering:
 
     def _hidden(self, state: _State, position: int) -> Handle:
         """The log rows of transactions that the answer must show and the source did not."""
-        assert self._plan.definition is not None
         name = self._plan.definition.occurrences[position].relation.name
         if not len(state.hidden):
             return self._algebra.answer(name, Stored((), 0))

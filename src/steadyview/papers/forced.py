@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -23,17 +23,16 @@ import pyarrow as pa
 from steadyview.catalog import Published
 from steadyview.crash_points import crash_point
 from steadyview.engine.frames import Frames
-from steadyview.engine.spark_view_algebra import SparkViewAlgebra
-from steadyview.engine.view_handles import Handle, Storage, stored_rows
 from steadyview.maintenance.events import Action, Algorithm, Ask, Install, Read
 from steadyview.maintenance.fitting import keys_shown
 from steadyview.maintenance.positions import Positions
+from steadyview.papers.answering import Answering
+from steadyview.papers.deliveries import Deliveries
+from steadyview.papers.live import ForcedPlan, LiveWarehouse
+from steadyview.papers.recording import Recording
+from steadyview.papers.spark_view_algebra import SparkViewAlgebra
+from steadyview.papers.view_handles import Handle, Storage, stored_rows
 from steadyview.query.moment import WaitFor
-from steadyview.runtime.answering import Answering
-from steadyview.runtime.deliveries import Deliveries
-from steadyview.runtime.kept import Kept
-from steadyview.runtime.parts import Parts
-from steadyview.runtime.recording import Recording
 from steadyview.warehouse.states import States, nearest
 from steadyview.warehouse.view_store import Change, ViewStore, quoted
 
@@ -43,8 +42,8 @@ class ForcedView:
 
     def __init__(
         self,
-        parts: Parts,
-        kept: Kept,
+        parts: LiveWarehouse,
+        plan: ForcedPlan,
         wait_for: WaitFor,
         recording: Recording | None = None,
     ) -> None:
@@ -52,11 +51,10 @@ class ForcedView:
         """Query messages sent."""
         self.changes = 0
         """Rows added to the view delta."""
-        plan = kept.plan
-        self._parts, self._kept, self._plan = parts, kept, plan
+        self._parts, self._plan = parts, plan
         self._views = parts.catalog.views
         self._recording = recording
-        self._store = ViewStore(parts.root, kept.row, plan.shape)
+        self._store = ViewStore(parts.root, self._views.row(plan.id), plan.shape)
         self._closing = ExitStack()
         frames = Frames(parts.spark)
         folder = self._closing.enter_context(parts.work_folder("batch"))
@@ -65,7 +63,7 @@ class ForcedView:
         self._algebra = self._made_algebra()
         self._pending: list[Handle] = []
         """Changes of installs that are not published."""
-        adopt(parts, kept)
+        adopt(parts, plan)
         self._object = self._made_object()
         self._deliveries = Deliveries(parts, plan, self._algebra, self.cn)
         self._answering = Answering(parts, plan, self._algebra, self._storage, wait_for)
@@ -81,7 +79,7 @@ class ForcedView:
     @property
     def cn(self) -> int:
         """Where the published view stands."""
-        return self._views.row(self._kept.id).cn or 0
+        return self._views.row(self._plan.id).cn or 0
 
     def work(self, target: int, seconds: float | None = None) -> None:
         """Until the view stands at cn `target` or later, or the time is over."""
@@ -152,7 +150,7 @@ class ForcedView:
             version = added.version
             self.changes += added.rows
             self._record_durable()
-        _stand_at(self._parts, self._kept, cn, version)
+        _stand_at(self._parts, self._plan, cn, version)
         self._record_durable()
 
     def _record_durable(self) -> None:
@@ -164,28 +162,22 @@ class ForcedView:
         return self._algebra.materialized(self._algebra.add(handles))
 
     def _made_algebra(self) -> SparkViewAlgebra:
-        definition, tree = self._plan.definition, self._plan.tree
-        assert definition is not None
-        assert tree is not None
-        keys = keys_shown(definition) or ()
-        types = [type_ for _, type_ in self._plan.columns]
-        return SparkViewAlgebra(definition, tree, types, self._storage, keys)
+        plan = self._plan
+        keys = keys_shown(plan.definition) or ()
+        types = [type_ for _, type_ in plan.shape.visible]
+        return SparkViewAlgebra(plan.definition, plan.tree, types, self._storage, keys)
 
     def _made_object(self) -> Algorithm[Handle]:
-        definition, tree, kind = self._plan.definition, self._plan.tree, self._plan.algorithm
-        assert definition is not None
-        assert tree is not None
-        assert kind is not None
-        assert kind.make is not None
-        positions = Positions.of_view(definition, tree)
+        plan = self._plan
+        positions = Positions.of_view(plan.definition, plan.tree)
         view = self._view_rows()
-        if kind.holds_view:
+        if plan.holds_view:
             self._algebra.materialized(view)
-        return kind.make(positions, self._algebra, view, keys_shown(definition) is not None)
+        return plan.make(positions, self._algebra, view, keys_shown(plan.definition) is not None)
 
     def _view_rows(self) -> Handle:
         """The view's rows as they are published, with their stored names."""
-        row, shape = self._views.row(self._kept.id), self._store.shape
+        row, shape = self._views.row(self._plan.id), self._store.shape
         assert row.cn is not None
         base = nearest(self._views.bases(row.id), row.cn)
         states = States(self._parts.spark, self._store)
@@ -199,18 +191,18 @@ class ForcedView:
         return self._algebra.view_rows(sql, sum(f.rows for f in files))
 
 
-def adopt(parts: Parts, kept: Kept) -> None:
+def adopt(parts: LiveWarehouse, plan: ForcedPlan) -> None:
     """Publish an append that was cut off from being published: its last cn is whole."""
-    row = parts.catalog.views.row(kept.id)
+    row = parts.catalog.views.row(plan.id)
     if row.cn is None:
         return
-    store = ViewStore(parts.root, row, kept.plan.shape)
+    store = ViewStore(parts.root, row, plan.shape)
     if (cn := store.propagated()) > row.cn:
-        _stand_at(parts, kept, cn, store.delta.version())
+        _stand_at(parts, plan, cn, store.delta.version())
 
 
-def _stand_at(parts: Parts, kept: Kept, cn: int, version: int) -> None:
-    row = parts.catalog.views.row(kept.id)
+def _stand_at(parts: LiveWarehouse, plan: ForcedPlan, cn: int, version: int) -> None:
+    row = parts.catalog.views.row(plan.id)
     assert row.base_cn is not None
     assert row.base_version is not None
     if (cn, version) != (row.cn, row.delta_version):
@@ -221,35 +213,34 @@ def _stand_at(parts: Parts, kept: Kept, cn: int, version: int) -> None:
 
 
 @dataclass(frozen=True)
-class Work:
+class Effort:
     """What was done for a view: query messages sent, rows added to its delta."""
 
-    lookups: int
+    messages: int
     changes: int
 
 
 class ForcedViews:
     """The objects at work, one per view; an object that failed is forgotten."""
 
-    def __init__(
-        self, parts: Parts, wait_for: WaitFor, recordings: Mapping[str, Recording]
-    ) -> None:
-        self._parts, self._wait_for, self._recordings = parts, wait_for, recordings
+    def __init__(self, parts: LiveWarehouse, wait_for: WaitFor) -> None:
+        self._parts, self._wait_for = parts, wait_for
         self._running: dict[int, ForcedView] = {}
 
-    def work(self, kept: Kept, target: int, seconds: float | None) -> Work:
+    def work(
+        self, plan: ForcedPlan, recording: Recording | None, target: int, seconds: float | None
+    ) -> Effort:
         """See `ForcedView.work`."""
-        if kept.id not in self._running:
-            recording = None if kept.row.replacement else self._recordings.get(kept.name)
-            self._running[kept.id] = ForcedView(self._parts, kept, self._wait_for, recording)
-        view = self._running[kept.id]
+        if plan.id not in self._running:
+            self._running[plan.id] = ForcedView(self._parts, plan, self._wait_for, recording)
+        view = self._running[plan.id]
         before = view.lookups, view.changes
         try:
             view.work(target, seconds)
         except BaseException:
-            self._running.pop(kept.id).close()
+            self._running.pop(plan.id).close()
             raise
-        return Work(view.lookups - before[0], view.changes - before[1])
+        return Effort(view.lookups - before[0], view.changes - before[1])
 
     def forget_others(self, ids: Collection[int]) -> None:
         """Forget the objects of views that are not these."""
