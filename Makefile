@@ -24,7 +24,7 @@ test: .venv/.installed-dev ## All tests (real servers, real Spark)
 soak: .venv/.installed-dev ## Long trials: sixty lives of 10-30 seconds with writers on, 60,000 histories of plans (hours)
 	@STEADYVIEW_SOAK=1 STEADYVIEW_LIVES=60 STEADYVIEW_HISTORIES=3000 STEADYVIEW_TEXTS=4000 $(PY) -m pytest -q --timeout 7200 $(or $(ARGS),tests/processes tests/plans tests/simulation tests/system)
 
-lint: .venv/.installed-dev ## ruff, mypy --strict on the pure rooms, import-linter for the staircase of rooms
+lint: .venv/.installed-dev ## ruff, mypy --strict, import-linter for the staircase of rooms
 	@.venv/bin/ruff check .
 	@$(PY) -m mypy
 	@PYTHONPATH=src .venv/bin/lint-imports

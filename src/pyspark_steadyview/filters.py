@@ -46,7 +46,7 @@ def expression(wanted: spark.Filter, schema: t.StructType) -> pc.Expression | No
             return None if inner is None else ~inner
         # to Arrow NULL is not among others, to SQL it may be
         return ~inner & pc.field(wanted.child.attribute[0]).is_valid()
-    name = getattr(wanted, "attribute", ())
+    name: tuple[str, ...] = getattr(wanted, "attribute", ())
     if len(name) != 1 or name[0] not in schema.names:
         return None
     type_, column = schema[name[0]].dataType, pc.field(name[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steadyview.catalog.builds import end_readers
 from steadyview.catalog.database import Database
@@ -82,7 +82,8 @@ class Sources:
             " since, coalesce(definite, 0), proof"
             " FROM sources LEFT JOIN contacts ON source = name ORDER BY name"
         )
-        return [SourceState(*row[:-2], bool(row[-2]), row[-1]) for row in self._database.read(sql)]
+        rows = self._database.read(sql)
+        return [replace(s, definite=bool(s.definite)) for s in (SourceState(*row) for row in rows)]
 
     def state(self, name: str) -> SourceState:
         """One source; KeyError if it is not registered."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -75,7 +76,8 @@ def steadyview(
 
 def main() -> None:
     """Run the command line with the process's arguments, and exit."""
-    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     if _COMPLETING not in os.environ:
         hide_incubator_warning()
     app(prog_name=_NAME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -11,6 +11,9 @@ from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.reporting import ExitCode, reporting
 from steadyview.cli.tables import note, print_json, show, table
+
+if TYPE_CHECKING:
+    from steadyview.runtime.checks import SourceCheck, ViewCheck
 
 _STYLES = {"incremental": "green", "recomputed": "yellow", "refused": "bold red"}
 _NO = frozenset({"refused", "not ready"})
@@ -39,8 +42,10 @@ def command(
             raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 
-def _show(checks: list[Any]) -> None:
-    views = [check for check in checks if check.verdict in _STYLES]
+def _show(checks: list[ViewCheck | SourceCheck]) -> None:
+    from steadyview.runtime.checks import ViewCheck
+
+    views = [check for check in checks if isinstance(check, ViewCheck)]
     if views:
         rows = [(c.name, Text(c.verdict, style=_STYLES[c.verdict]), c.code or "") for c in views]
         show(table(("view", "verdict", "reason"), _plain(rows)))
@@ -48,13 +53,13 @@ def _show(checks: list[Any]) -> None:
         note("there are no views yet: put SQL files into views/")
     for check in checks:
         if check.message:
-            show(_explained(check) if check in views else _missing(check))
-    for check in views:
-        for warning in check.warnings:
-            show(Text.assemble((f"{check.path}: warning: ", "yellow"), warning))
+            show(_explained(check) if isinstance(check, ViewCheck) else _missing(check))
+    for view in views:
+        for warning in view.warnings:
+            show(Text.assemble((f"{view.path}: warning: ", "yellow"), warning))
 
 
-def _missing(check: Any) -> Text:
+def _missing(check: SourceCheck) -> Text:
     style = "dim" if check.verdict == "note" else "bold red"
     text = Text.assemble((f"{check.name}: ", style), check.message)
     return text.append(f"\n  hint: {check.hint}") if check.hint else text
@@ -64,7 +69,7 @@ def _plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [tuple(Text(v) if isinstance(v, str) else v for v in row) for row in rows]
 
 
-def _explained(check: Any) -> Text:
+def _explained(check: ViewCheck) -> Text:
     place = ":".join(str(part) for part in (check.path, check.line, check.column) if part)
     text = Text.assemble((f"{place}: ", "bold"), f"{check.code}: {check.message}")
     if check.hint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, ViewArgument
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, print_json, show, table
+
+if TYPE_CHECKING:
+    from steadyview.runtime.serving import Commit
 
 _COLUMNS = ("cn", "time", "source", "transaction", "added", "removed")
 
@@ -38,6 +41,6 @@ def command(
             note(f'no commit has changed "{view}" since it was made')
 
 
-def _facts(commit: Any) -> dict[str, Any]:
+def _facts(commit: Commit) -> dict[str, Any]:
     facts = asdict(commit)
     return {name: facts[name] for name in _COLUMNS}

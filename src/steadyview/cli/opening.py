@@ -6,15 +6,19 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from steadyview.cli.tables import console, note
+
+if TYPE_CHECKING:
+    from steadyview.runtime.project import Project
+    from steadyview.runtime.warehouse import Warehouse
 
 _LOGGERS_OF_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @contextmanager
-def opened(project: Path) -> Iterator[Any]:
+def opened(project: Path) -> Iterator[Warehouse]:
     """The project's warehouse, closed at the end; what is made inside is private as it is."""
     # Imported late: `steadyview --help` and `init` should not wait for Spark's libraries.
     import steadyview
@@ -36,7 +40,7 @@ def _before_spark() -> None:
         keep_errors_from_being_told_twice()
 
 
-def tell_rights(project: Any) -> None:
+def tell_rights(project: Project) -> None:
     """Set the rights of a warehouse that is open to others right, and say so."""
     from steadyview.modes import settle
 

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.live import Live
 from rich.text import Text
@@ -15,7 +15,10 @@ from steadyview.cli.status_table import status_line, status_table
 from steadyview.cli.tables import console, note
 from steadyview.cli.values import json_value
 
-Progress = Callable[[Any], None]
+if TYPE_CHECKING:
+    from steadyview.runtime.status import Status
+
+Progress = Callable[["Status"], None]
 _SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -36,13 +39,14 @@ def _live_table() -> Iterator[Progress]:
 
 @contextmanager
 def _plain_lines() -> Iterator[Progress]:
-    last = {"line": "", "time": float("-inf")}
+    last, due = "", float("-inf")
 
-    def show(status: Any) -> None:
+    def show(status: Status) -> None:
+        nonlocal last, due
         line, now = status_line(status), time.monotonic()
-        if line != last["line"] and now - last["time"] >= _SECONDS_BETWEEN_LINES:
+        if line != last and now >= due:
             note(line)
-            last.update(line=line, time=now)
+            last, due = line, now + _SECONDS_BETWEEN_LINES
 
     yield show
 
@@ -51,7 +55,7 @@ def _plain_lines() -> Iterator[Progress]:
 def json_lines() -> Iterator[Progress]:
     """Every status as one line of JSON on standard output."""
 
-    def show(status: Any) -> None:
+    def show(status: Status) -> None:
         print(json.dumps(json_value(status.to_dict()), ensure_ascii=False), flush=True)
 
     yield show

@@ -6,7 +6,7 @@ import json as json_module
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,9 @@ from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, show, table
 from steadyview.cli.values import csv_field, iso_time, json_value
 from steadyview.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Format(StrEnum):
@@ -85,17 +88,17 @@ def command(  # noqa: PLR0913 - the options of a command
             note(f"only the first {max_rows:,} rows are shown: there are more (--max-rows)")
 
 
-def _print_table(rows: Any) -> None:
+def _print_table(rows: pa.Table) -> None:
     show(table(rows.column_names, _tuples(rows)))
     print(f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'}")
 
 
-def _print_csv(rows: Any) -> None:
+def _print_csv(rows: pa.Table) -> None:
     for record in (rows.column_names, *_tuples(rows)):
         sys.stdout.write(",".join(map(csv_field, record)) + "\r\n")
 
 
-def _print_json(rows: Any) -> None:
+def _print_json(rows: pa.Table) -> None:
     names = rows.column_names
     if len(set(names)) < len(names):
         raise ConfigError(
@@ -110,7 +113,7 @@ def _print_json(rows: Any) -> None:
     print("[]" if separator == "[\n" else "\n]")
 
 
-def _tuples(rows: Any) -> Iterator[tuple[Any, ...]]:
+def _tuples(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     # Batch by batch: Python values of the whole answer at once would take many times its memory.
     for batch in rows.to_batches():
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -17,6 +17,18 @@ from steadyview.cli.reporting import ExitCode, reporting
 from steadyview.cli.status_table import source_errors, view_errors
 from steadyview.cli.stopping import run_until_signalled
 from steadyview.cli.tables import note, print_json
+
+if TYPE_CHECKING:
+    from steadyview.papers.recording import Recording
+    from steadyview.runtime.status import Status
+    from steadyview.runtime.warehouse import Warehouse
+
+
+class _Chosen(TypedDict):
+    """How views are kept during this run, and what is written down of it."""
+
+    algorithm: str | None
+    recordings: list[Recording]
 
 
 def command(  # noqa: PLR0913 - the options of a command
@@ -60,16 +72,16 @@ def command(  # noqa: PLR0913 - the options of a command
         if record is not None:
             check_writable(record)
         recordings = [] if record is None else [warehouse.recording(view)]
-        chosen = {"algorithm": algorithm, "recordings": recordings}
+        chosen = _Chosen(algorithm=algorithm, recordings=recordings)
         if once:
             _run_once(warehouse, chosen, as_json=json)
         else:
             _run_until_stopped(warehouse, chosen, as_json=json)
-        for recording in recordings:
-            write(record, warehouse.recorded(recording).to_json())
+        if record is not None:
+            write(record, warehouse.recorded(recordings[0]).to_json())
 
 
-def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
+def _run_once(warehouse: Warehouse, chosen: _Chosen, *, as_json: bool) -> None:
     with progress_display() as progress:
         summary = warehouse.run_once(progress, **chosen)
     status = warehouse.status()
@@ -90,7 +102,7 @@ def _run_once(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
     _exit_if_wrong(status)
 
 
-def _exit_if_wrong(status: Any) -> None:
+def _exit_if_wrong(status: Status) -> None:
     """Exit code 1 where a view is not kept: a scheduler shall notice."""
     if any(v.state in ("refused", "stopped") or v.refusal for v in status.views):
         raise typer.Exit(ExitCode.ANSWER_IS_NO)
@@ -105,7 +117,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _run_until_stopped(warehouse: Any, chosen: dict[str, Any], *, as_json: bool) -> None:
+def _run_until_stopped(warehouse: Warehouse, chosen: _Chosen, *, as_json: bool) -> None:
     with json_lines() if as_json else progress_display() as progress:
         run_until_signalled(lambda stop: warehouse.run(stop, progress, **chosen))
 

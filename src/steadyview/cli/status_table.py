@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from steadyview.cli.tables import table
 from steadyview.cli.values import iso_time
 
+if TYPE_CHECKING:
+    from steadyview.runtime.status import SourceStatus, Status, ViewStatus
+
 _GOOD = frozenset({"active", "capturing", "idle"})
 
 
-def status_table(status: Any) -> Group:
+def status_table(status: Status) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
     tables = (_headline(status), _sources(status), _views(status))
     below = (*_building(status), *_unaudited(status), *_unwritten(status), *_errors(status))
     return Group(*tables, *below)
 
 
-def status_line(status: Any) -> str:
+def status_line(status: Status) -> str:
     """The same in one line, for where nobody watches.
 
     Only what moves is told: the cn, each source's lag and each view's cn.
@@ -33,17 +37,17 @@ def status_line(status: Any) -> str:
     return " | ".join([line, *(fault.splitlines()[0] for fault in faults if fault)])
 
 
-def view_errors(status: Any) -> list[str]:
+def view_errors(status: Status) -> list[str]:
     """What is wrong with views, in full: code or reason, and what to do about it."""
     return [f"{v.name} ({v.state}): {text}" for v in status.views for text in _wrong(v)]
 
 
-def source_errors(status: Any) -> list[str]:
+def source_errors(status: Status) -> list[str]:
     """What is wrong with sources, in full."""
     return [f"{s.name}: {s.error}" for s in status.sources if s.error]
 
 
-def _headline(status: Any) -> Text:
+def _headline(status: Status) -> Text:
     text = Text.assemble((status.project, "bold"), f"  cn {_known(status.cn)}")
     if status.time is not None:
         text.append(f"  {iso_time(status.time)}", style="dim")
@@ -52,7 +56,7 @@ def _headline(status: Any) -> Text:
     return text
 
 
-def _sources(status: Any) -> Any:
+def _sources(status: Status) -> Table:
     rows = [
         (
             s.name,
@@ -68,7 +72,7 @@ def _sources(status: Any) -> Any:
     return table(("source", "type", "state", "position", "transactions", "lag", "contact"), rows)
 
 
-def _views(status: Any) -> Any:
+def _views(status: Status) -> Table:
     rows = [
         (
             v.name,
@@ -84,18 +88,18 @@ def _views(status: Any) -> Any:
     return table(("view", "kind", "level", "state", "cn", "age", "changes/s"), rows)
 
 
-def _building(status: Any) -> list[Text]:
+def _building(status: Status) -> list[Text]:
     building = [v for v in status.views if v.build_seconds is not None]
     return [Text(f"{v.name}: {_progress(v)}", style="yellow") for v in building]
 
 
-def _progress(view: Any) -> str:
+def _progress(view: ViewStatus) -> str:
     what = "first state" if view.state == "building" else "a new state beside"
     parts = (what, view.progress, f"for {_seconds(view.build_seconds)}")
     return ", ".join(part for part in parts if part)
 
 
-def _wrong(view: Any) -> list[str]:
+def _wrong(view: ViewStatus) -> list[str]:
     """What is wrong with a view: with its rows, with its file as it is now, with neither."""
     found = [view.error] if view.error else []
     if view.paused_seconds is not None:
@@ -108,22 +112,23 @@ def _wrong(view: Any) -> list[str]:
     return found
 
 
-def _unaudited(status: Any) -> list[Text]:
+def _unaudited(status: Status) -> list[Text]:
     return [Text(text, style="yellow") for s in status.sources for text in s.unaudited]
 
 
-def _unwritten(status: Any) -> list[Text]:
+def _unwritten(status: Status) -> list[Text]:
     tables = ((v.name, v.table) for v in status.views if v.table is not None)
     return [Text(f"{name}, its table: {t.error}", style="yellow") for name, t in tables if t.error]
 
 
-def _how(view: Any) -> str:
+def _how(view: ViewStatus) -> str:
     building = view.build_seconds is not None
     return f"{view.state}, {_progress(view)}" if building else str(view.state)
 
 
-def _errors(status: Any) -> list[Text]:
+def _errors(status: Status) -> list[Text]:
     whole = [Text(status.error, style="bold red")] if status.error else []
+    wrong: list[tuple[SourceStatus | ViewStatus, str]]
     wrong = [(s, s.error) for s in status.sources if s.error]
     wrong += [(v, text) for v in status.views for text in _wrong(v)]
     return whole + [
@@ -132,7 +137,7 @@ def _errors(status: Any) -> list[Text]:
     ]
 
 
-def _since(part: Any) -> str:
+def _since(part: SourceStatus | ViewStatus) -> str:
     """How old a source's error is."""
     seconds = getattr(part, "error_seconds", None)
     return "" if seconds is None else f"  (found {_ago(seconds)})"
@@ -142,13 +147,13 @@ def _ago(seconds: float | None) -> str:
     return "-" if seconds is None else f"{_seconds(seconds)} ago"
 
 
-def _state(part: Any) -> Text:
+def _state(part: SourceStatus | ViewStatus) -> Text:
     if part.error or getattr(part, "refusal", None):
         return Text(part.state, style="bold red")
     return Text(part.state, style="green" if part.state in _GOOD else "yellow")
 
 
-def _rate(view: Any) -> Text:
+def _rate(view: ViewStatus) -> Text:
     rate = view.rows_per_second
     return Text("-" if rate is None else f"{rate:,.0f}")
 
@@ -172,5 +177,5 @@ def _number(value: int | None) -> int | Text:
     return Text("-") if value is None else value
 
 
-def _known(value: Any) -> str:
+def _known(value: object) -> str:
     return "-" if value is None else str(value)

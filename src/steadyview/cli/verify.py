@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -14,6 +14,9 @@ from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption,
 from steadyview.cli.reporting import ExitCode, reporting
 from steadyview.cli.tables import print_json, show, table
 from steadyview.cli.values import json_value
+
+if TYPE_CHECKING:
+    from steadyview.query.verify import Verdict
 
 _HEADINGS = ("view", "cn", "verdict", "missing", "extra", "log rows used", "seconds")
 
@@ -61,7 +64,7 @@ def command(
             raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 
-def _row(verdict: Any) -> tuple[Any, ...]:
+def _row(verdict: Verdict) -> tuple[Any, ...]:
     word = Text("equal", style="green") if verdict.equal else Text("differs", style="bold red")
     if verdict.error is not None:
         word = Text("not compared", style="bold red")
@@ -76,11 +79,11 @@ def _row(verdict: Any) -> tuple[Any, ...]:
     )
 
 
-def _name(verdict: Any) -> str:
-    return str(verdict.view) if verdict.part == "rows" else f"{verdict.view} ({verdict.part})"
+def _name(verdict: Verdict) -> str:
+    return verdict.view if verdict.part == "rows" else f"{verdict.view} ({verdict.part})"
 
 
-def _examples(verdicts: list[Any]) -> list[Text]:
+def _examples(verdicts: list[Verdict]) -> list[Text]:
     return [
         Text(f"{_name(verdict)}: {told}")
         for verdict in verdicts

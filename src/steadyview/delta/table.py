@@ -20,8 +20,7 @@ from itertools import chain, count
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable, Schema
-from deltalake.table import TableFeatures
+from deltalake import DeltaTable, Schema, TableFeatures
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
 from steadyview.crash_points import crash_point
@@ -161,9 +160,8 @@ class Table:
                 )
                 handle = self._open()
             self._check(handle, adds, ())
-            actions = _added(adds, int(time.time() * 1000))
             handle.create_write_transaction(
-                actions,
+                [*_added(adds, int(time.time() * 1000))],
                 mode="overwrite",
                 schema=_nullable(schema),
                 commit_properties=_properties(Transaction(app, version), metadata),

@@ -98,7 +98,7 @@ def _this_python(spark: SparkSession) -> Iterator[None]:
     """Executors on this machine run this Python: the first on the path may not know our tasks."""
     context = spark.sparkContext
     given = context.pythonExec
-    if context.master.startswith("local"):
+    if (context.master or "").startswith("local"):
         context.pythonExec = sys.executable
     try:
         yield

@@ -129,7 +129,9 @@ def beside(session: SparkSession) -> SparkSession:
     """Another session of ours with the same settings and temporary views of its own."""
     other = session.newSession()
     for key in (*_WORK, "spark.sql.shuffle.partitions"):
-        other.conf.set(key, session.conf.get(key))
+        value = session.conf.get(key)
+        assert value is not None, f"{key} is set in every session of ours"
+        other.conf.set(key, value)
     return other
 
 

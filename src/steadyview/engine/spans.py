@@ -24,7 +24,8 @@ import pyarrow.dataset as ds
 from steadyview.changes import RelationSchema, arrow_type
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.delta.parquet import CHECKED, reading
-from steadyview.engine.tagged_log import ARROW_LIMIT, Admitted
+from steadyview.engine.tagged_log import Admitted
+from steadyview.engine.window_input import ARROW_LIMIT
 
 _N = "_n"
 

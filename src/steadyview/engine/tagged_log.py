@@ -89,7 +89,8 @@ def _alike(column: pa.ChunkedArray) -> np.ndarray:
         values = values.view(pa.int64() if values.type == pa.float64() else pa.int32())
     one, other = values.slice(0, len(values) - 1), values.slice(1)
     same = pc.or_(pc.coalesce(pc.equal(one, other), False), pc.and_(one.is_null(), other.is_null()))
-    return same.to_numpy(zero_copy_only=False)
+    alike: np.ndarray = same.to_numpy(zero_copy_only=False)
+    return alike
 
 
 class LogTagger:

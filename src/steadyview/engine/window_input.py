@@ -201,8 +201,8 @@ class WindowInput:
             logged = [*every, (COUNT, count), (CN, "BIGINT"), (REFLECTED, "BOOLEAN")]
             log = self._view(self.log, logged)
             if not compensated:
-                listed = ", ".join(n for n, _ in logged[:-1])
-                sql = f"SELECT {listed}, {CN} <= {after} AS {REFLECTED} FROM {log}"
+                names = ", ".join(n for n, _ in logged[:-1])
+                sql = f"SELECT {names}, {CN} <= {after} AS {REFLECTED} FROM {log}"
                 log = self.frames.query("log", sql)
         answers = []
         for answer in self._answers:

@@ -24,7 +24,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from steadyview.catalog import ViewRow
+from steadyview.catalog import ViewRow, from_us
 from steadyview.engine.analysis import reason
 from steadyview.engine.guard import Statement, read
 from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
@@ -33,7 +33,6 @@ from steadyview.runtime.kept import all_recalled
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.serving import At, check_not_refused, no_state, resolve, rows_at
-from steadyview.runtime.status import from_us
 from steadyview.views.mentions import double_quoted, several_statements
 from steadyview.warehouse.states import check_readable
 

@@ -9,20 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from steadyview.errors import StorageUnavailable
-from steadyview.runtime.control import Answer, write_answer
+from steadyview.runtime.control import Answer, Stream, write_answer
 from steadyview.runtime.keeping import Keeping
 
-
-class Answering(Protocol):
-    """The warehouse, as far as queries go."""
-
-    def query_at(self, sql: str, at: Any = None, **limits: Any) -> Any:
-        """Rows, and the cn and time they are of."""
+if TYPE_CHECKING:
+    from steadyview.runtime.warehouse import Warehouse
 
 
 class Wished:
@@ -58,13 +54,13 @@ class Wished:
 class Attendant:
     """Answers the requests of other commands; see `control.Handler`."""
 
-    def __init__(self, warehouse: Answering, keeping: Keeping) -> None:
+    def __init__(self, warehouse: Warehouse, keeping: Keeping) -> None:
         self._warehouse = warehouse
         self._keeping = keeping
 
-    def __call__(self, request: dict[str, Any], stream: BinaryIO) -> Answer | None:
+    def __call__(self, request: dict[str, Any], stream: Stream) -> Answer | None:
         """The answer; rows of a query are written behind it."""
-        kinds = {
+        kinds: dict[str, Callable[[], Answer | None]] = {
             "query": lambda: self._query(request, stream),
             "resnapshot": lambda: self._wished(lambda k: k.resnapshot(request["name"])),
             "remove": lambda: self._wished(lambda k: k.remove(request["name"])),
@@ -81,7 +77,7 @@ class Attendant:
         self._keeping.wish(wished)
         return {"done": wished.result()}
 
-    def _query(self, request: dict[str, Any], stream: BinaryIO) -> None:
+    def _query(self, request: dict[str, Any], stream: Stream) -> None:
         timeout = request["timeout"]
         found = self._warehouse.query_at(
             request["sql"],

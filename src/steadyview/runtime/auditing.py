@@ -24,7 +24,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from steadyview.catalog.audits import WHOLE, Audit
-from steadyview.changes import Loss, RelationSchema
+from steadyview.changes import Loss, RelationSchema, StreamPosition, Transaction
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames, column_ddl
@@ -33,7 +33,7 @@ from steadyview.errors import ColumnLost, SteadyviewError, TransientError
 from steadyview.query.as_of import RelationsAsOf
 from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment
 from steadyview.runtime.parts import Parts
-from steadyview.sources.contract import Read, ReadTask, Snapshot
+from steadyview.sources.contract import Read, ReadTask, Snapshot, Span
 
 EVERY = 24 * 3600
 """Seconds between two audits of a relation."""
@@ -263,8 +263,18 @@ class _Interruptible:
         self._snapshot = snapshot
         self._ending = ending
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._snapshot, name)
+    @property
+    def horizon(self) -> StreamPosition:
+        return self._snapshot.horizon
+
+    def reflects(self, transaction: Transaction) -> bool:
+        return self._snapshot.reflects(transaction)
+
+    def spans(self, relation: RelationSchema, rows: int) -> Sequence[Span]:
+        return self._snapshot.spans(relation, rows)
+
+    def close(self) -> None:
+        self._snapshot.close()
 
     def tasks(self, read: Read, parallelism: int = 1) -> Sequence[ReadTask]:
         found = self._snapshot.tasks(read, parallelism)

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from steadyview.catalog import from_us
 from steadyview.errors import SteadyviewError, ViewRefused
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.removing import orphaned
 from steadyview.runtime.schemas import Looked
-from steadyview.runtime.status import from_us
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ def checked(plan: Planned | Refused) -> ViewCheck:
     """The verdict of one plan."""
     if isinstance(plan, Refused):
         return _because(plan.name, plan.path, "refused", plan.refusal)
+    assert plan.path is not None, "a view that is planned has a file"
     if plan.refusal is not None:
         found = _because(plan.name, plan.path, plan.kind, plan.refusal)
         return replace(found, warnings=plan.warnings)

@@ -19,15 +19,17 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedRWPair
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from steadyview import errors
 from steadyview.catalog import holder
 from steadyview.errors import DefiniteError, SteadyviewError, StorageUnavailable
 
 Answer = dict[str, Any]
-Handler = Callable[[dict[str, Any], BinaryIO], Answer | None]
+Stream = BufferedRWPair
+Handler = Callable[[dict[str, Any], Stream], Answer | None]
 """Answers a request; None: it has written its answer to the stream itself."""
 
 _PARTS = ("message", "detail", "hint", "source")
@@ -84,14 +86,14 @@ class Listener:
                 write_answer(stream, found)
 
 
-def write_answer(stream: BinaryIO, answer: Answer) -> None:
+def write_answer(stream: Stream, answer: Answer) -> None:
     """The answer as one line."""
     stream.write(json.dumps(answer).encode() + b"\n")
     stream.flush()
 
 
 @contextmanager
-def asked(warehouse: Path, request: dict[str, Any]) -> Iterator[tuple[Answer, BinaryIO] | None]:
+def asked(warehouse: Path, request: dict[str, Any]) -> Iterator[tuple[Answer, Stream] | None]:
     """The answer of the process that keeps the warehouse, and what follows it; None: nobody there.
 
     Raises what that process raised.

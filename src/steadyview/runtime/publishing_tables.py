@@ -85,7 +85,7 @@ class Tables:
 
     def _gone(self, views: Iterable[ViewRow]) -> bool:
         """Whether there may be tables of views that are no more."""
-        return self._names != {row.name for row in views}
+        return self._names != frozenset(row.name for row in views)
 
     def _due(self, row: ViewRow) -> bool:
         looked, trailing = self._looked.get(row.name), trailing_of(row)

@@ -174,7 +174,8 @@ def table_status(
     mark = read_mark(folder)
     if mark is None and error is None:
         return None
-    return TableStatus(str(folder), mark and mark.cn, None if error is None else str(error))
+    cn = None if mark is None else mark.cn
+    return TableStatus(str(folder), cn, None if error is None else str(error))
 
 
 @dataclass(frozen=True)
