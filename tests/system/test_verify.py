@@ -15,7 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import steadyview
-from steadyview.engine.failures import is_data_error, raising, reason
+from steadyview.engine.carried import raising
+from steadyview.engine.failures import is_data_error, reason
 from steadyview.engine.tagged_log import ARROW_LIMIT
 from steadyview.errors import SourceDiverged
 from steadyview.runtime.warehouse import Warehouse

@@ -19,6 +19,7 @@ from steadyview.errors import StorageDamaged, StorageUnavailable
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _FULL = re.compile(r"no space left|quota exceeded|disk full", re.IGNORECASE)
+"""Words: `deltalake` passes an error of the operating system on as its text, without the number."""
 
 
 @contextmanager

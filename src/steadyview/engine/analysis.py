@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, DecimalType
 
 from steadyview.changes import arrow_type
-from steadyview.engine.failures import reason as reason
+from steadyview.engine.failures import reason
 from steadyview.engine.guard import guarded
 from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.views.reasons import BY_CODE

@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from steadyview.changes import RelationSchema, arrow_type
 from steadyview.delta.failures import told
-from steadyview.engine.failures import Carried, spark_told
+from steadyview.engine.carried import Carried
+from steadyview.engine.failures import spark_told
 from steadyview.errors import SteadyviewError
 
 

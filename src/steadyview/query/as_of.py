@@ -22,7 +22,7 @@ from steadyview.changes import RelationSchema
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.answers import store
 from steadyview.engine.bags import copies
-from steadyview.engine.failures import Carried, literal, raising
+from steadyview.engine.carried import Carried, literal, raising
 from steadyview.engine.frames import Frames, column_ddl
 from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import SourceDiverged, SteadyviewError

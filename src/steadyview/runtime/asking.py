@@ -25,7 +25,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import ViewRow, from_us
-from steadyview.engine.analysis import reason
+from steadyview.engine.causes import causes
+from steadyview.engine.failures import reason
 from steadyview.engine.guard import Statement, read
 from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
 from steadyview.plans.plan import HIDDEN
@@ -163,7 +164,7 @@ def _told(views: Sequence[str]) -> Iterator[None]:
             hint=f"views: {', '.join(sorted(views)) or 'none'}",
         ) from error
     except Py4JError as error:
-        if "StackOverflowError" not in str(error):
+        if not any(c.kind == "java.lang.StackOverflowError" for c in causes(error)):
             raise
         raise QueryRefused("the query is nested too deeply", hint="split it") from error
 

@@ -6,7 +6,7 @@ warehouse is not what was written. No reader ever gets such a state with the row
 
 from __future__ import annotations
 
-from steadyview.engine.failures import literal, raising
+from steadyview.engine.carried import literal, raising
 from steadyview.errors import ViewStopped
 from steadyview.warehouse.view_store import Shape
 

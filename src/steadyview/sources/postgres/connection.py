@@ -40,8 +40,10 @@ _LIVELINESS = {
 _REPLICATION = "; SET wal_sender_timeout = '5min'"
 _TIMEOUT_FROM_17 = "; SET transaction_timeout = 0"
 _VERSION_17 = 170000
-# libpq tells why a connection failed in words only.
-_NOT_LET_IN = re.compile(
+_NOT_LET_IN = ("28", "3D")
+"""Classes of SQLSTATE: no authorization, no such database."""
+# libpq tells why a connection was not made in words only: such an error has no SQLSTATE.
+_NOT_LET_IN_TOLD = re.compile(
     r"FATAL: +(password authentication failed|no pg_hba\.conf entry|permission denied"
     r"|(role|database) .* does not exist)|no password supplied"
 )
@@ -104,7 +106,7 @@ class Address:
     def _translated(self, error: psycopg.Error) -> SteadyviewError:
         text = self.scrub(str(error))
         state = error.sqlstate
-        if _NOT_LET_IN.search(str(error)):
+        if _not_let_in(error):
             return SourceRefused(
                 f'source "{self.source}" does not let us in',
                 detail=text,
@@ -189,6 +191,12 @@ class Pool:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+
+def _not_let_in(error: psycopg.Error) -> bool:
+    if error.sqlstate is not None:
+        return error.sqlstate.startswith(_NOT_LET_IN)
+    return bool(_NOT_LET_IN_TOLD.search(str(error)))
 
 
 def _alive(connection: psycopg.Connection) -> bool:

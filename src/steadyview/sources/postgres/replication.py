@@ -10,7 +10,6 @@ synchronous standby.
 
 from __future__ import annotations
 
-import re
 import select
 import struct
 import time
@@ -30,7 +29,8 @@ _LIFE = (
     b"SELECT oid::text, pg_postmaster_start_time()::text FROM pg_database"
     b" WHERE datname = current_database()"
 )
-_UNPUBLISHED = re.compile(r'publication ".*" does not exist')
+_UNDEFINED = "42704"
+"""SQLSTATE undefined_object: while it decodes, the server looks up nothing but publications."""
 
 
 class ReplicationStream:
@@ -70,8 +70,7 @@ class ReplicationStream:
                 self._libpq.consume_input()
                 size, data = self._libpq.get_copy_data(1)
             if size < 0:
-                result = self._libpq.get_result()
-                raise self._lost(result.error_message.decode(errors="replace") if result else "")
+                raise self._ended(self._libpq.get_result())
         except psycopg.Error as error:
             raise self._lost(str(error)) from None
         return data if size else None
@@ -116,15 +115,23 @@ class ReplicationStream:
         except psycopg.Error as error:
             raise self._lost(str(error)) from None
 
-    def _lost(self, text: str) -> SteadyviewError:
+    def _ended(self, result: pq.abc.PGresult | None) -> SteadyviewError:
+        """What the server ended the stream with; it may have said nothing."""
+        if result is None:
+            return self._lost("")
+        text = result.error_message.decode(errors="replace")
+        state = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
+        if state.decode() != _UNDEFINED:
+            return self._lost(text)
         source = self._address.source
-        detail = self._address.scrub(text) or None
-        if _UNPUBLISHED.search(text):
-            return ChangesLost(
-                f'source "{source}" was without its publication for a while',
-                detail=detail,
-                hint=f"run: steadyview source resnapshot {source}",
-            )
+        return ChangesLost(
+            f'source "{source}" was without its publication for a while',
+            detail=self._address.scrub(text) or None,
+            hint=f"run: steadyview source resnapshot {source}",
+        )
+
+    def _lost(self, text: str) -> SteadyviewError:
         return SourceUnavailable(
-            f'change stream of source "{source}" was interrupted', detail=detail
+            f'change stream of source "{self._address.source}" was interrupted',
+            detail=self._address.scrub(text) or None,
         )
