@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steadyview.catalog import Catalog, Flush, Run
-from steadyview.changes import Loss, RelationName
+from steadyview.catalog import Catalog, Run
+from steadyview.changes import Flush, Loss, RelationName
 from steadyview.errors import OutsideRetention
 from tests.catalog.clocks import ScriptedClock, SetClock
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from steadyview.catalog import Base, Catalog, Flush, ViewSpec
+from steadyview.catalog import Base, Catalog, ViewSpec
+from steadyview.changes import Flush
 from steadyview.errors import StorageDamaged, StorageUnavailable
 from tests.catalog.clocks import SetClock
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steadyview.catalog import Catalog, Flush, merge_schema
-from steadyview.changes import Column, Loss, RelationName, RelationSchema
+from steadyview.catalog import Catalog, merge_schema
+from steadyview.changes import Column, Flush, Loss, RelationName, RelationSchema
 from steadyview.errors import ConfigError
 
 ORDERS = RelationName("sales", ("public", 'Or"ders'))

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from steadyview.catalog import Catalog, Flush, from_us, to_us
+from steadyview.catalog import Catalog, from_us, to_us
+from steadyview.changes import Flush
 from steadyview.errors import OutsideRetention, StorageUnavailable
 from tests.catalog.clocks import SetClock
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steadyview.catalog import Base, Batch, Catalog, FileChange, Flush, Published, ViewSpec
+from steadyview.catalog import Base, Batch, Catalog, FileChange, Published, ViewSpec
+from steadyview.changes import Flush
 from tests.catalog.clocks import SetClock
 
 

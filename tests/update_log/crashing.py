@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from steadyview.catalog import Catalog, Flush
+from steadyview.catalog import Catalog
 from steadyview.update_log import UpdateLog
 from tests.catalog.clocks import SetClock
 from tests.update_log.captured import SHOP, chunk
@@ -26,10 +26,7 @@ def capture(warehouse: Path, upto: int) -> None:
         writer = log.writer("sales", SHOP, number, state.last_seq + 1)
         for seq in range(state.last_seq + 1, upto + 1, 2):
             writer.append(chunk([s for s in (seq, seq + 1) if s <= upto]))
-            done = writer.flush()
-            catalog.commits.admit(
-                Flush("sales", done.number, done.seq_from, done.seq_to, str(done.position))
-            )
+            catalog.commits.admit(writer.flush())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from steadyview.catalog import Catalog, Flush
+from steadyview.catalog import Catalog
+from steadyview.changes import Flush
 from steadyview.update_log import UpdateLog
 from tests.catalog.clocks import SetClock
 from tests.update_log.captured import LINES, ORDERS, SHOP, chunk

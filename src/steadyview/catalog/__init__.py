@@ -13,7 +13,7 @@ from steadyview.catalog.clock import Clock, from_us, to_us
 from steadyview.catalog.files import FileChange
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
-from steadyview.catalog.runs import Flush, Run
+from steadyview.catalog.runs import Run
 from steadyview.catalog.sources import SourceState
 from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
 
@@ -24,7 +24,6 @@ __all__ = [
     "Catalog",
     "Clock",
     "FileChange",
-    "Flush",
     "Holder",
     "Lease",
     "Published",

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog.clock import Clock, from_us
 from steadyview.catalog.database import Database
-from steadyview.catalog.runs import Flush, Run, cut, cut_seq
+from steadyview.catalog.runs import Run, cut, cut_seq
 from steadyview.catalog.sources import store_lost
+from steadyview.changes import Flush
 from steadyview.crash_points import crash_point
 from steadyview.errors import OutsideRetention, StorageUnavailable
 

@@ -1,27 +1,8 @@
-"""Flushes and runs: the values the commit table is made of (pure)."""
+"""Runs: the values the commit table is made of (pure)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from steadyview.changes import Loss
-
-
-@dataclass(frozen=True)
-class Flush:
-    """Transactions seq_from..seq_to of a source, durable in the log (none if seq_to is less).
-
-    `position`: where capture resumes after them, and `proof` what it must find there again.
-    `lost`: what was lost at one of them.
-    """
-
-    source: str
-    number: int
-    seq_from: int
-    seq_to: int
-    position: str
-    lost: tuple[Loss, ...] = ()
-    proof: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Does not belong here: how a fact was obtained (`sources`), where it is kept (`up
 Law: a recorded fact is frozen; later facts supersede it, nothing edits it.
 """
 
+from steadyview.changes.flush import Flush
 from steadyview.changes.relations import Column, RelationName, RelationSchema
 from steadyview.changes.stream import Chunk, Loss, StreamPosition, Transaction
 from steadyview.changes.types import arrow_schema, arrow_type
@@ -12,6 +13,7 @@ from steadyview.changes.types import arrow_schema, arrow_type
 __all__ = [
     "Chunk",
     "Column",
+    "Flush",
     "Loss",
     "RelationName",
     "RelationSchema",

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from steadyview.catalog import Catalog, Flush
+from steadyview.catalog import Catalog
 from steadyview.changes import Chunk, RelationSchema, StreamPosition
 from steadyview.crash_points import crash_point
 from steadyview.errors import (
@@ -264,21 +264,11 @@ class Capture(threading.Thread):
         return now >= due or writer.bytes > FLUSH_BYTES or self._wanted is not None
 
     def _flush(self, monitor: Monitor, writer: FlushWriter) -> None:
-        flushed, proof = writer.flush(), monitor.proof
-        assert flushed.position is not None
-        self._catalog.commits.admit(
-            Flush(
-                flushed.source,
-                flushed.number,
-                flushed.seq_from,
-                flushed.seq_to,
-                flushed.position,
-                flushed.lost,
-                proof,
-            )
-        )
+        flush = writer.flush(monitor.proof)
+        assert flush.position is not None
+        self._catalog.commits.admit(flush)
         self.lag = max(time.time() - self._committed / 1_000_000, 0.0)
-        reached = Reached(self.source.position(flushed.position), proof)
+        reached = Reached(self.source.position(flush.position), flush.proof)
         monitor.acknowledge(reached.position)
         crash_point("acknowledged")
         self._kept = reached

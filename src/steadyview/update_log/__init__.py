@@ -7,6 +7,6 @@ Law: **a flush exists when the catalog says so**; files of flushes it does not k
 """
 
 from steadyview.update_log.log import UpdateLog
-from steadyview.update_log.writing import Flushed, FlushWriter
+from steadyview.update_log.writing import FlushWriter
 
-__all__ = ["FlushWriter", "Flushed", "UpdateLog"]
+__all__ = ["FlushWriter", "UpdateLog"]

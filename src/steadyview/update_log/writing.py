@@ -9,33 +9,16 @@ it, `recover` the log, and capture again from the catalog's position.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from steadyview.changes import Chunk, Loss, RelationName, RelationSchema
+from steadyview.changes import Chunk, Flush, Loss, RelationName, RelationSchema
 from steadyview.crash_points import crash_point
 from steadyview.delta import AddedFile, ParquetSink, Table
 from steadyview.update_log.layout import RANGED, app_of, log_schema, prepare
 
 BUFFER_BYTES = 64 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Flushed:
-    """What a flush made durable: transactions seq_from..seq_to (none if seq_to is less).
-
-    `position`: where capture resumes after it; None if nothing was appended at all.
-    """
-
-    source: str
-    number: int
-    seq_from: int
-    seq_to: int
-    rows: Mapping[RelationName, int]
-    position: str | None
-    lost: tuple[Loss, ...] = ()
 
 
 class FlushWriter:
@@ -94,8 +77,10 @@ class FlushWriter:
             for log in self._logs.values():
                 log.spill(self.number)
 
-    def flush(self) -> Flushed:
+    def flush(self, proof: str = "") -> Flush:
         """Make everything appended durable; the next chunk begins the next flush.
+
+        `proof`: what must be found at the source again where it ends.
 
         ValueError while a transaction is open. Without rows nothing is written; the number passes.
         """
@@ -106,7 +91,7 @@ class FlushWriter:
         crash_point("log-file-written")
         for name, file in files.items():
             self._commit(touched[name].table, file)
-        return self._taken({name: file.rows for name, file in files.items()})
+        return self._taken({name: file.rows for name, file in files.items()}, proof)
 
     def abandon(self) -> None:
         """Drop what was not flushed; raises nothing."""
@@ -117,9 +102,9 @@ class FlushWriter:
         table.commit(app_of(self.source), self.number, [file], metadata={"flush": str(self.number)})
         crash_point("log-committed")
 
-    def _taken(self, rows: Mapping[RelationName, int]) -> Flushed:
+    def _taken(self, rows: Mapping[RelationName, int], proof: str) -> Flush:
         """What this flush holds; the next one begins empty, under the next number."""
-        flushed = Flushed(
+        flushed = Flush(
             source=self.source,
             number=self.number,
             seq_from=self._next_seq,
@@ -127,6 +112,7 @@ class FlushWriter:
             rows=rows,
             position=self._position,
             lost=tuple(self._lost),
+            proof=proof,
         )
         self.number += 1
         self._next_seq = self._last_seq + 1
