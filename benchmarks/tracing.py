@@ -25,7 +25,7 @@ from steadyview.query import moment
 from steadyview.runtime import maintainer
 from steadyview.runtime.batch import Batch
 from steadyview.runtime.capture import Capture
-from steadyview.runtime.publication import Publication
+from steadyview.runtime.publisher import Publisher
 from steadyview.warehouse.node_statement import NodeStatement
 from steadyview.warehouse.view_store import ViewStore
 
@@ -43,7 +43,7 @@ _PARTS: list[tuple[Any, str, str]] = [
     (Table, "_open", "open Delta tables"),
     (Table, "collect", "list written files"),
     (Table, "commit", "commit the view delta"),
-    (Publication, "publish", "publish"),
+    (Publisher, "publish", "publish"),
     (Frames, "drop", "forget temporary views"),
 ]
 

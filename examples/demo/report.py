@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from steadyview.catalog import Batch, Catalog
+from steadyview.catalog import BatchRecord, Catalog
 from steadyview.runtime.clock import SystemClock
 from steadyview.update_log import UpdateLog
 
@@ -33,13 +33,13 @@ def print_report(warehouse: Any, shadow: Any, done: dict[str, Any]) -> int:
     return (batches[0].from_cn + captured) // 2
 
 
-def _batches(catalog: Catalog) -> list[Batch]:
+def _batches(catalog: Catalog) -> list[BatchRecord]:
     """Every batch that took in transactions, oldest first."""
     return [b for b in reversed(catalog.batches.recent(_ALL)) if b.transactions]
 
 
 def _numbers(
-    captured: int, batches: list[Batch], done: dict[str, Any], published: dict[int, float]
+    captured: int, batches: list[BatchRecord], done: dict[str, Any], published: dict[int, float]
 ) -> Table:
     counts = done["counts"]
     transactions = sum(batch.transactions for batch in batches)
@@ -62,7 +62,7 @@ def _numbers(
     return table
 
 
-def publications(catalog: Catalog, log: UpdateLog, batches: list[Batch]) -> dict[int, float]:
+def publications(catalog: Catalog, log: UpdateLog, batches: list[BatchRecord]) -> dict[int, float]:
     """When each transaction of PostgreSQL, named by its xid, became visible in the views."""
     ends = [batch.to_cn for batch in batches]
     xids = dict(zip(*(c.to_pylist() for c in log.transactions(_SOURCE).columns), strict=True))
@@ -101,7 +101,7 @@ def _culprit(deviations: list[Any]) -> Table:
     return table
 
 
-def _verdicts(warehouse: Any, batches: list[Batch]) -> Table:
+def _verdicts(warehouse: Any, batches: list[BatchRecord]) -> Table:
     first, last = batches[0].from_cn, warehouse.status().cn
     past = sorted(random.Random(last).sample(range(first, last), min(4, last - first)))
     title = "verify: recomputed from the sources as of several commits"

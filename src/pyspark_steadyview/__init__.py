@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from steadyview.runtime.file_reading import Part, ViewFiles
+    from steadyview.runtime.file_reading import ReadableView, ViewPart
 
 _PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 _OPTIONS = ("project", "path", "at")
@@ -33,7 +33,7 @@ _OPTIONS = ("project", "path", "at")
 class ViewPartition(InputPartition):
     """Some rows of a view."""
 
-    part: Part
+    part: ViewPart
 
 
 class DefaultSource(DataSource):
@@ -65,10 +65,10 @@ class DefaultSource(DataSource):
         made = FilteringReader if _PUSHING in _worker() else ViewReader
         return made(files, at, schema)
 
-    def _files(self) -> ViewFiles:
+    def _files(self) -> ReadableView:
         from steadyview.errors import ConfigError
         from steadyview.nearest import did_you_mean
-        from steadyview.runtime.file_reading import ViewFiles
+        from steadyview.runtime.file_reading import ReadableView
 
         for key in self.options:
             if key.lower() not in _OPTIONS:
@@ -79,13 +79,13 @@ class DefaultSource(DataSource):
             raise ConfigError(
                 "no view is named", hint='.option("project", "shop").load("revenue_by_region")'
             )
-        return ViewFiles(self._project, view)
+        return ReadableView(self._project, view)
 
 
 class ViewReader(DataSourceReader):
     """Reads a view's rows as Arrow batches."""
 
-    def __init__(self, files: ViewFiles, at: int | str | None, schema: StructType) -> None:
+    def __init__(self, files: ReadableView, at: int | str | None, schema: StructType) -> None:
         self._files = files
         self._at = at
         self._schema = schema

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steadyview.catalog import Catalog, Run
+from steadyview.catalog import AdmittedRun, Catalog
 from steadyview.changes import Flush, Loss, RelationName
 from steadyview.errors import OutsideRetention
 from tests.catalog.clocks import ScriptedClock, SetClock
@@ -34,7 +34,7 @@ class Naive:
     def last(self, source: str) -> int:
         return max((seq for name, seq, _ in self.entries if name == source), default=0)
 
-    def admit(self, source: str, count: int, run: Run | None) -> None:
+    def admit(self, source: str, count: int, run: AdmittedRun | None) -> None:
         for i in range(count):
             assert run is not None
             self.entries.append((source, self.last(source) + 1, run.time_from + i))
@@ -142,11 +142,11 @@ def test_forgetting_shrinks_the_table(catalog: Catalog) -> None:
 def test_time_goes_on_after_a_restart_with_a_clock_set_back(tmp_path: Path) -> None:
     with Catalog.create(tmp_path, SetClock(5_000)) as first:
         first.sources.register("sales", "sqlite")
-        assert first.commits.admit(flush("sales", 1, 1, 3)) == Run(1, "sales", 1, 3, 5_001)
+        assert first.commits.admit(flush("sales", 1, 1, 3)) == AdmittedRun(1, "sales", 1, 3, 5_001)
     with Catalog.create(tmp_path, SetClock(17)) as second:
-        assert second.commits.admit(flush("sales", 2, 4, 4)) == Run(4, "sales", 4, 4, 5_004)
+        assert second.commits.admit(flush("sales", 2, 4, 4)) == AdmittedRun(4, "sales", 4, 4, 5_004)
     with Catalog.open(tmp_path, SetClock(9_000)) as third:
-        assert third.commits.admit(flush("sales", 3, 5, 5)) == Run(5, "sales", 5, 5, 9_000)
+        assert third.commits.admit(flush("sales", 3, 5, 5)) == AdmittedRun(5, "sales", 5, 5, 9_000)
         assert third.commits.time_of(0) == 5_000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steadyview.catalog import Base, Batch, Catalog, FileChange, Published, ViewSpec
+from steadyview.catalog import Base, BatchRecord, Catalog, FileChange, Published, ViewSpec
 from steadyview.changes import Flush
 from tests.catalog.clocks import SetClock
 
@@ -174,6 +174,6 @@ def test_a_renamed_view_is_the_same_one_and_its_file_is_not_forgotten(views: Cat
 
 
 def test_batches_come_newest_first(catalog: Catalog) -> None:
-    batches = [Batch(i, i + 1, 1, 4, 100, 10 * i, 10 * i + 5) for i in range(5)]
+    batches = [BatchRecord(i, i + 1, 1, 4, 100, 10 * i, 10 * i + 5) for i in range(5)]
     assert [catalog.batches.record(b) for b in batches] == [1, 2, 3, 4, 5]
     assert catalog.batches.recent(2) == [batches[4], batches[3]]

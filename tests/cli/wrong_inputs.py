@@ -30,7 +30,7 @@ from steadyview.plans.node import Node
 from steadyview.plans.plan import PlanNode
 from steadyview.runtime.checks import checked
 from steadyview.runtime.planning import plan_views
-from steadyview.runtime.project import Project, ViewFile, load_project
+from steadyview.runtime.project import ProjectConfig, ViewFile, load_project
 from steadyview.sources.registry import open_source
 from tests.servers import Database, fresh_database, shared_postgres
 from tests.views.shop import RELATIONS, UNSUPPORTED
@@ -68,7 +68,7 @@ def project(before: str = "", after: str = "", variable: str = "SALES_URL") -> T
     return told
 
 
-def _ready(project: Project) -> None:
+def _ready(project: ProjectConfig) -> None:
     for error in project.unready.values():
         raise error
 

@@ -22,7 +22,7 @@ from steadyview.changes import Column, RelationName, RelationSchema, arrow_type
 from steadyview.engine.analysis import type_name
 from steadyview.engine.frames import Frames
 from steadyview.engine.session import open_session
-from steadyview.maintenance.bag_view_algebra import BagViewAlgebra, Compiled, Joined
+from steadyview.maintenance.bag_view_algebra import BagViewAlgebra, Compiled, JoinedRows
 from steadyview.maintenance.fitting import keys_shown
 from steadyview.papers.spark_view_algebra import SparkViewAlgebra
 from steadyview.papers.view_handles import Handle, Storage, stored_rows
@@ -66,7 +66,7 @@ class Both:
 
     def same(self, on_bags: Any, on_spark: Handle) -> tuple[Any, Handle]:
         assert self.spark.is_empty(on_spark) == self.bags.is_empty(on_bags)
-        bag = on_bags.rows if isinstance(on_bags, Joined) else on_bags
+        bag = on_bags.rows if isinstance(on_bags, JoinedRows) else on_bags
         assert self.read(on_spark) == bag
         return on_bags, on_spark
 

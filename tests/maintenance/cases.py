@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from steadyview.algebra import Bag, Row
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.maintenance.bag_algebra import Batch
-from steadyview.views.definition import Definition, Equality, Occurrence, Output, Residual
+from steadyview.views.definition import Definition, EqualColumns, Occurrence, Output, Residual
 from tests.maintenance.sweeping import SOUND, Showing, Sweeper, swept_changes, true_changes
 from tests.world_views import ViewText
 from tests.worlds import RowChange, World, WorldTransaction
@@ -28,7 +28,7 @@ class View:
 
     sql: str
     occurrences: Sequence[RelationSchema]
-    equalities: Sequence[Equality]
+    equalities: Sequence[EqualColumns]
     outputs: Sequence[str]
     filters: Mapping[int, str]
     residuals: Sequence[Residual]
@@ -60,7 +60,7 @@ def view(
     return View(
         sql,
         occurrences,
-        [Equality(*e) for e in equalities],
+        [EqualColumns(*e) for e in equalities],
         outputs,
         filters or {},
         [Residual(text, frozenset(over)) for text, over in residuals],

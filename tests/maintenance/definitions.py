@@ -12,7 +12,7 @@ from steadyview.views.analyze import analyze
 from steadyview.views.definition import (
     Argument,
     Definition,
-    Equality,
+    EqualColumns,
     Grouping,
     Occurrence,
     Output,
@@ -57,9 +57,9 @@ def assembled(world: World) -> Definition:
     )
 
 
-def _equality(condition: Condition) -> Equality | None:
+def _equality(condition: Condition) -> EqualColumns | None:
     columns = column_equality(fragment(condition.sql)) if len(condition.over) == 2 else None
-    return None if columns is None else Equality(*(n for side in sorted(columns) for n in side))
+    return None if columns is None else EqualColumns(*(n for side in sorted(columns) for n in side))
 
 
 def _occurrence(view: ViewText, number: int, place: Place) -> Occurrence:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steadyview.maintenance.bag_view_algebra import Handle, Joined
+from steadyview.maintenance.bag_view_algebra import Handle, JoinedRows
 from steadyview.maintenance.c_strobe import CStrobe
 from steadyview.maintenance.conventional import Conventional
 from steadyview.maintenance.eca import Eca
@@ -29,8 +29,8 @@ class Shown:
 
     def bag(self, handle: Handle) -> str:
         """{(1,2,3), -(4,5,6)[2]}."""
-        rows = handle.rows if isinstance(handle, Joined) else handle
-        cells = self._cells if isinstance(handle, Joined) else list
+        rows = handle.rows if isinstance(handle, JoinedRows) else handle
+        cells = self._cells if isinstance(handle, JoinedRows) else list
         return "{" + ", ".join(sorted(_counted(cells(row), n) for row, n in rows)) + "}"
 
     def _cells(self, bound) -> list[object]:

@@ -8,7 +8,7 @@ import pytest
 
 from steadyview.algebra import Bag
 from steadyview.maintenance.algorithms import KINDS, kind_of
-from steadyview.maintenance.bag_view_algebra import Joined
+from steadyview.maintenance.bag_view_algebra import JoinedRows
 from steadyview.maintenance.events import Ask, Part, Read
 from steadyview.simulation import Sizes, simulated
 from steadyview.simulation.blueprints import Blueprint, site
@@ -110,7 +110,7 @@ def report(relation: int, row: tuple) -> Report:
     return Report("t", (RowChange(relation, row, 1),), 1)
 
 
-def known_of_r1() -> Joined:
+def known_of_r1() -> JoinedRows:
     return site(CHAIN).algebra.seed(0, Bag([(ROW, 1)]))
 
 

@@ -24,7 +24,7 @@ from steadyview.errors import ChangesLost, ColumnLost, SourceRefused, SourceUnav
 from steadyview.sources import Read, Source, open_source
 from steadyview.sources.postgres import slot
 from steadyview.sources.postgres.connection import Address
-from steadyview.sources.postgres.snapshot import Visible
+from steadyview.sources.postgres.snapshot import VisibleTransactions
 from tests.servers import shared_postgres
 from tests.sources.world import PostgresWorld, Watch, answer, images
 
@@ -755,12 +755,14 @@ def hold_a_commit(postgres: PostgresWorld, held: list[threading.Thread]) -> int:
 
 def test_the_nearest_epoch_decides_about_32_bit_numbers() -> None:
     start_of_epoch = 3 << 32
-    visible = Visible(start_of_epoch - 5, start_of_epoch + 10, frozenset({start_of_epoch - 5}))
+    visible = VisibleTransactions(
+        start_of_epoch - 5, start_of_epoch + 10, frozenset({start_of_epoch - 5})
+    )
     assert visible.shows(0xFFFFFFFF)
     assert not visible.shows(0xFFFFFFFB)
     assert visible.shows(9)
     assert not visible.shows(10)
-    assert not Visible(start_of_epoch - 9, start_of_epoch - 2, frozenset()).shows(3)
+    assert not VisibleTransactions(start_of_epoch - 9, start_of_epoch - 2, frozenset()).shows(3)
 
 
 def test_a_snapshot_task_is_carried_out_by_another_process(postgres: PostgresWorld) -> None:

@@ -21,7 +21,7 @@ from steadyview.runtime.batch import Batch
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.schemas import known_relations
 from steadyview.runtime.warehouse import Warehouse
-from steadyview.warehouse.view_store import Change
+from steadyview.warehouse.view_store import NodeChange
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import capturing, read, stored
 
@@ -176,7 +176,7 @@ def test_a_group_of_fewer_than_no_rows_stops_its_view(
     with capturing(wh) as admit:
         cn = admit("s")
     # as if a commit before had taken away what was never there
-    store.append(Change(rows, gone.append_column("_cn", pa.array([cn], pa.int64()))), cn)
+    store.append(NodeChange(rows, gone.append_column("_cn", pa.array([cn], pa.int64()))), cn)
     wh._catalog.views.publish([replace_cn(wh, "kinds", cn)])
     database.writer().execute("INSERT INTO t VALUES (3, 7)")
     wh.run_once()
@@ -195,7 +195,7 @@ def _tamper(wh: Warehouse, view: str, change: dict[str, list[Any]], cn: int) -> 
     store, row = stored(wh, view), wh._catalog.views.get(view)
     assert row.base_cn is not None
     assert row.base_version is not None
-    added = store.append(Change(pa.table({**change, "_cn": [cn]})), cn)
+    added = store.append(NodeChange(pa.table({**change, "_cn": [cn]})), cn)
     published = Published(row.id, cn, added.version, row.base_cn, row.base_version)
     wh._catalog.views.publish([published])
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from steadyview.views.definition import Argument, Equality, Grouping, Output, Residual
+from steadyview.views.definition import Argument, EqualColumns, Grouping, Output, Residual
 from tests.views.shop import CUSTOMERS, LINES, ODD, ORDERS, define
 
 
@@ -32,7 +32,7 @@ def test_revenue_by_region() -> None:
         (LINES, "l", (0, 1, 2), None),
         (CUSTOMERS, "c", (0, 1), None),
     ]
-    assert found.equalities == (Equality(0, 0, 1, 0), Equality(0, 1, 2, 0))
+    assert found.equalities == (EqualColumns(0, 0, 1, 0), EqualColumns(0, 1, 2, 0))
     assert found.residuals == ()
     assert found.grouping == Grouping(("t2.c1",), (Argument("t1.c1 * t1.c2", True),))
     assert found.outputs == (
@@ -68,7 +68,7 @@ class TestNames:
             "sales.public.orders",
             "audit.public.orders",
         ]
-        assert found.equalities == (Equality(0, 0, 1, 0),)
+        assert found.equalities == (EqualColumns(0, 0, 1, 0),)
 
     def test_exact_case_decides_between_tables_that_differ_in_case_only(self) -> None:
         assert define("SELECT id FROM twice.B.Item").occurrences[0].relation.name.path == (
@@ -121,7 +121,7 @@ class TestConditions:
             " AND (c.region = 'a' AND o.id BETWEEN 1 AND 2) AND o.id <=> c.id AND 1 = 0"
             " AND (o.note = 'x' OR c.region = 'y') AND o.id = o.customer_id AND CAST(o.id AS INT) = c.id"
         )
-        assert found.equalities == (Equality(0, 1, 1, 0),)
+        assert found.equalities == (EqualColumns(0, 1, 1, 0),)
         assert [o.filter for o in found.occurrences] == [
             "(t0.c0 BETWEEN 1 AND 2) AND (t0.c0 = t0.c1)",
             "(t1.c1 = 'a')",
@@ -149,7 +149,7 @@ class TestConditions:
         found = define(
             "SELECT o.id FROM sales.orders o JOIN crm.customers c ON o.id = c.id WHERE c.id == o.id"
         )
-        assert found.equalities == (Equality(0, 0, 1, 0),)
+        assert found.equalities == (EqualColumns(0, 0, 1, 0),)
 
     def test_a_cross_join_has_no_condition(self) -> None:
         found = define("SELECT o.id FROM sales.orders o CROSS JOIN crm.customers")
@@ -158,7 +158,7 @@ class TestConditions:
     def test_star_over_using_puts_the_key_first(self) -> None:
         text = "SELECT * FROM crm.customers x(region, id) JOIN twice.a.item y USING (id)"
         assert outputs(text) == [("id", "t0.c1"), ("region", "t0.c0")]
-        assert define(text).equalities == (Equality(0, 1, 1, 0),)
+        assert define(text).equalities == (EqualColumns(0, 1, 1, 0),)
 
     def test_the_hidden_key_of_using_is_seen_by_its_qualifier(self) -> None:
         text = "SELECT id, y.id AS other FROM crm.customers x JOIN twice.a.item y USING (id)"
@@ -177,7 +177,7 @@ class TestFlattening:
             (ORDERS, "(t0.c2 > DATE '2020-01-01')"),
             (ORDERS, "(t1.c2 > DATE '2020-01-01')"),
         ]
-        assert found.equalities == (Equality(0, 1, 1, 1),)
+        assert found.equalities == (EqualColumns(0, 1, 1, 1),)
         assert found.residuals == (Residual("t0.c0 <> t1.c0", frozenset({0, 1})),)
 
     def test_subqueries_columns_are_put_in_brackets_where_they_are_used(self) -> None:
@@ -191,7 +191,7 @@ class TestFlattening:
             "SELECT a.k FROM (SELECT (id) AS k FROM sales.orders) a"
             " JOIN (SELECT * FROM (SELECT order_id k FROM sales.order_lines)) b ON (b.k) = a.k"
         )
-        assert found.equalities == (Equality(0, 0, 1, 0),)
+        assert found.equalities == (EqualColumns(0, 0, 1, 0),)
 
     def test_an_inner_with_hides_an_outer_one(self) -> None:
         found = define(

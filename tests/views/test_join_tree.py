@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steadyview.views.definition import Definition, Equality, Occurrence, Residual
+from steadyview.views.definition import Definition, EqualColumns, Occurrence, Residual
 from steadyview.views.join_tree import Edge, JoinTree, LookupKey, comparable, join_tree
 from tests.views.shop import define, relation
 
@@ -117,7 +117,7 @@ def definitions(draw: st.DrawFn) -> Definition:
         "",
         "complete",
         tuple(Occurrence(i, ANY, f"x{i}", (0,)) for i in range(size)),
-        tuple(Equality(a, i, b, j) for a, i, b, j in joined if a < b),
+        tuple(EqualColumns(a, i, b, j) for a, i, b, j in joined if a < b),
         tuple(Residual(f"r{n}", s) for n, s in enumerate(sets) if len(s) != 1),
         (),
     )

@@ -21,7 +21,7 @@ from steadyview.runtime import file_reading
 from steadyview.warehouse import tables
 from steadyview.warehouse.row_files import copies, net_change, row_groups, rows_of, without
 from steadyview.warehouse.table_mark import read_mark, table_folder
-from steadyview.warehouse.tables import Owner, ViewTable, remove_others, vacuum
+from steadyview.warehouse.tables import TableOwner, ViewTable, remove_others, vacuum
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 COLUMNS = (("a b", "BIGINT"), ("x.y", "DOUBLE"), ("t", "STRING"), ("d", "DECIMAL(10,2)"))
@@ -111,7 +111,7 @@ def kept(request, tmp_path: Path) -> Kept:
 def bring(kept: Kept) -> bool:
     work = kept.root / "work" / str(kept.dice.random())
     work.mkdir(parents=True)
-    owner = Owner(kept.root, "cafe", work)
+    owner = TableOwner(kept.root, "cafe", work)
     return ViewTable(owner, ViewStore(kept.root, kept.row, Shape(COLUMNS)), kept.row, None).bring()
 
 
@@ -191,5 +191,5 @@ def test_only_tables_of_this_warehouse_are_removed(kept: Kept):
     ):
         work = kept.root / f"removing-{number}"
         work.mkdir()
-        remove_others(Owner(kept.root, "cafe", work), views)
+        remove_others(TableOwner(kept.root, "cafe", work), views)
         assert {f.name for f in parent.iterdir()} == left

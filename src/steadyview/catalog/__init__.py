@@ -6,20 +6,20 @@ Laws: one order (law 4): `cn` is given here and nowhere else; exactly once (law 
 be repeated; what a reader of another process sees is always one committed state.
 """
 
-from steadyview.catalog.batches import Batch
+from steadyview.catalog.batches import BatchRecord
 from steadyview.catalog.builds import Build, StoredSpan
 from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock, from_us, to_us
 from steadyview.catalog.files import FileChange
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
-from steadyview.catalog.runs import Run
+from steadyview.catalog.runs import AdmittedRun
 from steadyview.catalog.sources import SourceState
 from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
 
 __all__ = [
     "Base",
-    "Batch",
+    "BatchRecord",
     "Build",
     "Catalog",
     "Clock",
@@ -27,7 +27,7 @@ __all__ = [
     "Holder",
     "Lease",
     "Published",
-    "Run",
+    "AdmittedRun",
     "SourceState",
     "StoredSpan",
     "ViewRow",

@@ -10,7 +10,7 @@ _KEPT = 10_000
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchRecord:
     """The transactions (from_cn, to_cn] were propagated and published; times in microseconds."""
 
     from_cn: int
@@ -22,13 +22,13 @@ class Batch:
     finished: int
 
 
-class Batches:
+class BatchRecords:
     """The newest batches; old ones are forgotten."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record(self, batch: Batch) -> int:
+    def record(self, batch: BatchRecord) -> int:
         """Keep the batch; its number."""
         with self._database.write() as connection:
             sql = (
@@ -39,10 +39,10 @@ class Batches:
             connection.execute("DELETE FROM batches WHERE number <= ?", (number - _KEPT,))
         return number
 
-    def recent(self, count: int) -> list[Batch]:
+    def recent(self, count: int) -> list[BatchRecord]:
         """The newest `count` batches, newest first."""
         sql = (
             "SELECT from_cn, to_cn, transactions, lookups, lookup_rows, started, finished"
             " FROM batches ORDER BY number DESC LIMIT ?"
         )
-        return [Batch(*row) for row in self._database.read(sql, (count,))]
+        return [BatchRecord(*row) for row in self._database.read(sql, (count,))]

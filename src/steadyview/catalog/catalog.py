@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from steadyview.catalog.audits import Audits
-from steadyview.catalog.batches import Batches
+from steadyview.catalog.batches import BatchRecords
 from steadyview.catalog.builds import Builds
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.commits import Commits
@@ -28,7 +28,7 @@ class Catalog:
         self.sources = Sources(database)
         self.commits = Commits(database, clock)
         self.views = Views(database, clock)
-        self.batches = Batches(database)
+        self.batches = BatchRecords(database)
         self.typed = Typed(database)
         self.audits = Audits(database)
         self.builds = Builds(database)

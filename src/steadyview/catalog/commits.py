@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog.clock import Clock, from_us
 from steadyview.catalog.database import Database
-from steadyview.catalog.runs import Run, cut, cut_seq
+from steadyview.catalog.runs import AdmittedRun, cut, cut_seq
 from steadyview.catalog.sources import store_lost
 from steadyview.changes import Flush
 from steadyview.crash_points import crash_point
@@ -40,7 +40,7 @@ class Commits:
         self._database = database
         self._clock = clock
 
-    def admit(self, flush: Flush) -> Run | None:
+    def admit(self, flush: Flush) -> AdmittedRun | None:
         """Make the flush exist and give its transactions their cn and commit time; its run.
 
         None if the flush holds no transaction. Repeating a flush changes nothing. Raises ValueError
@@ -55,7 +55,7 @@ class Commits:
         crash_point("admitted")
         return run
 
-    def _record(self, connection: sqlite3.Connection, flush: Flush) -> Run | None:
+    def _record(self, connection: sqlite3.Connection, flush: Flush) -> AdmittedRun | None:
         cn, last, floor = connection.execute(
             "SELECT last_cn, last_time, floor FROM warehouse"
         ).fetchone()
@@ -69,7 +69,7 @@ class Commits:
             store_lost(connection, lost)
         if flush.seq_to < flush.seq_from:
             return None
-        run = Run(cn + 1, flush.source, flush.seq_from, flush.seq_to, now)
+        run = AdmittedRun(cn + 1, flush.source, flush.seq_from, flush.seq_to, now)
         _insert(connection, run)
         return run
 
@@ -81,24 +81,24 @@ class Commits:
         """Commits before this cn are forgotten."""
         return self._one("SELECT oldest_cn FROM warehouse")
 
-    def runs(self, cn_from: int, cn_to: int) -> list[Run]:
+    def runs(self, cn_from: int, cn_to: int) -> list[AdmittedRun]:
         """The transactions cn_from..cn_to as runs in cn order, cut to that range."""
         first = "coalesce((SELECT max(cn_from) FROM runs WHERE cn_from <= ?1), ?1)"
         sql = f"{_RUN} WHERE cn_from BETWEEN {first} AND ?2 ORDER BY cn_from"
-        found = (Run(*row) for row in self._database.read(sql, (cn_from, cn_to)))
+        found = (AdmittedRun(*row) for row in self._database.read(sql, (cn_from, cn_to)))
         return [cut(run, cn_from, cn_to) for run in found if run.cn_to >= cn_from]
 
-    def runs_of(self, source: str, seq_from: int, seq_to: int) -> list[Run]:
+    def runs_of(self, source: str, seq_from: int, seq_to: int) -> list[AdmittedRun]:
         """The transactions seq_from..seq_to of the source as runs in order, cut to that range."""
         first = "SELECT max(seq_from) FROM runs WHERE source = ?1 AND seq_from <= ?2"
         sql = (
             f"{_RUN} WHERE source = ?1 AND seq_from BETWEEN coalesce(({first}), ?2) AND ?3"
             " ORDER BY seq_from"
         )
-        found = (Run(*row) for row in self._database.read(sql, (source, seq_from, seq_to)))
+        found = (AdmittedRun(*row) for row in self._database.read(sql, (source, seq_from, seq_to)))
         return [cut_seq(run, seq_from, seq_to) for run in found if run.seq_to >= seq_from]
 
-    def run_of(self, source: str, seq: int) -> Run | None:
+    def run_of(self, source: str, seq: int) -> AdmittedRun | None:
         """The whole run that holds the source's transaction, None if not (or no longer) known."""
         sql = f"{_RUN} WHERE source = ? AND seq_from <= ? ORDER BY seq_from DESC LIMIT 1"
         run = self._run(sql, source, seq)
@@ -199,7 +199,7 @@ class Commits:
                 (oldest, oldest),
             )
 
-    def _run_at(self, cn: int) -> Run:
+    def _run_at(self, cn: int) -> AdmittedRun:
         run = self._run(f"{_RUN} WHERE cn_from <= ? ORDER BY cn_from DESC LIMIT 1", cn)
         if run is None or not run.cn_from <= cn <= run.cn_to:
             raise _outside(cn, self.oldest_cn(), self.last_cn())
@@ -209,9 +209,9 @@ class Commits:
         if not self.oldest_cn() <= cn <= self.last_cn():
             raise _outside(cn, self.oldest_cn(), self.last_cn())
 
-    def _run(self, sql: str, *values: Any) -> Run | None:
+    def _run(self, sql: str, *values: Any) -> AdmittedRun | None:
         found = self._database.read(sql, values)
-        return Run(*found[0]) if found else None
+        return AdmittedRun(*found[0]) if found else None
 
     def _one(self, sql: str) -> int:
         ((value,),) = self._database.read(sql)
@@ -234,7 +234,7 @@ def _check_dense(flush: Flush, last_seq: int) -> None:
         )
 
 
-def _insert(connection: sqlite3.Connection, run: Run) -> None:
+def _insert(connection: sqlite3.Connection, run: AdmittedRun) -> None:
     connection.execute(
         "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
         (run.cn_from, run.source, run.seq_from, run.seq_to, run.time_from),

@@ -39,7 +39,7 @@ _HINT = "a history is judged in memory: of expressions, it understands those lis
 
 
 @dataclass(frozen=True)
-class Place:
+class JoinedOccurrence:
     """One occurrence, in join order.
 
     `keep`: a relation's row as it takes part, None if the filter drops it; itself None where all
@@ -95,7 +95,7 @@ class CompiledView:
     """The places in join order, and what is made of the joined rows."""
 
     definition: Definition
-    places: tuple[Place, ...]
+    places: tuple[JoinedOccurrence, ...]
     visible: Visible
     shown: tuple[Shown, ...]
     possible: Possible
@@ -152,12 +152,12 @@ def _schema(name: str, columns: Sequence[str]) -> RelationSchema:
 
 def _place(
     layout: Layout, occurrence: Occurrence, conditions: Sequence[str], shown: Sequence[Shown]
-) -> Place:
+) -> JoinedOccurrence:
     kept = layout.kept[occurrence.number]
     equalities, others = _sides(conditions, occurrence.number)
     partners = [layout.position(*there) for there, _ in equalities]
     owns = [kept.index(column) for _, column in equalities]
-    return Place(
+    return JoinedOccurrence(
         str(occurrence.relation.name),
         _keep(kept, occurrence),
         key_of(owns) if owns else None,

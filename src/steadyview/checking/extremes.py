@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from steadyview.algebra import Row
 from steadyview.checking.commit_order import Vector
-from steadyview.checking.compiled_view import Place
+from steadyview.checking.compiled_view import JoinedOccurrence
 from steadyview.checking.flat_rows import row_of
 from steadyview.checking.view_states import ViewStates
 from steadyview.checking.visible import State
@@ -44,7 +44,7 @@ class Extremes:
         occurs = self._occurs[depth]
         return rows if occurs is None else {row: n for row, n in rows.items() if occurs(row)}
 
-    def _test(self, place: Place) -> Callable[[Row], bool] | None:
+    def _test(self, place: JoinedOccurrence) -> Callable[[Row], bool] | None:
         if not place.shown:
             return None
         here, there = (row_of(positions) for positions in zip(*place.shown, strict=True))

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from steadyview.algebra import Bag, Row
 from steadyview.checking.compiled_view import CompiledView, compiled
 from steadyview.checking.history import History, Relation, Transaction
-from steadyview.checking.json_text import Node, parsed, written
+from steadyview.checking.json_text import JsonValue, parsed, written
 from steadyview.checking.kinds import Kinds
 
 
@@ -75,7 +75,7 @@ def _counted_data(bag: Bag[Row]) -> Sequence[Mapping[str, object]]:
     return [{"row": row, "count": count} for row, count in bag]
 
 
-def _relation(name: str, node: Node, kinds: Kinds) -> Relation:
+def _relation(name: str, node: JsonValue, kinds: Kinds) -> Relation:
     if not name:
         raise node.wrong("a relation must have a name")
     source = _name(node.member("source"))
@@ -86,14 +86,14 @@ def _relation(name: str, node: Node, kinds: Kinds) -> Relation:
     return Relation(source, columns, Bag.of(rows))
 
 
-def _name(node: Node) -> str:
+def _name(node: JsonValue) -> str:
     name: str = node.of(str)
     if not name:
         raise node.wrong("expected a name, found an empty text")
     return name
 
 
-def _row(node: Node, columns: Sequence[str], kinds: Kinds, owner: str) -> Row:
+def _row(node: JsonValue, columns: Sequence[str], kinds: Kinds, owner: str) -> Row:
     items = node.items()
     if len(items) != len(columns):
         listed = ", ".join(columns)
@@ -101,7 +101,7 @@ def _row(node: Node, columns: Sequence[str], kinds: Kinds, owner: str) -> Row:
     return tuple(kinds.value(item, owner, c) for item, c in zip(items, columns, strict=True))
 
 
-def _count(node: Node) -> int:
+def _count(node: JsonValue) -> int:
     count: int = node.of(int)
     if count == 0:
         raise node.wrong("a count of 0 says nothing")
@@ -109,7 +109,7 @@ def _count(node: Node) -> int:
 
 
 def _transactions(
-    node: Node, relations: Mapping[str, Relation], kinds: Kinds
+    node: JsonValue, relations: Mapping[str, Relation], kinds: Kinds
 ) -> list[Transaction]:
     held = {name: dict(relation.rows) for name, relation in relations.items()}
     transactions: list[Transaction] = []
@@ -128,7 +128,7 @@ def _transactions(
 
 
 def _change(
-    node: Node, relations: Mapping[str, Relation], kinds: Kinds
+    node: JsonValue, relations: Mapping[str, Relation], kinds: Kinds
 ) -> tuple[str, Row, int]:
     name = node.member("relation").of(str)
     if name not in relations:
@@ -138,7 +138,7 @@ def _change(
 
 
 def _take(
-    node: Node, changes: Sequence[tuple[str, Row, int]], held: Mapping[str, dict[Row, int]]
+    node: JsonValue, changes: Sequence[tuple[str, Row, int]], held: Mapping[str, dict[Row, int]]
 ) -> None:
     """Apply a transaction's net effect; no relation may owe a row after it."""
     for name, row, count in changes:
@@ -152,7 +152,7 @@ def _take(
             )
 
 
-def _states(node: Node, program: CompiledView, kinds: Kinds) -> list[Bag[Row]]:
+def _states(node: JsonValue, program: CompiledView, kinds: Kinds) -> list[Bag[Row]]:
     if not node.items():
         raise node.wrong("expected at least the initial state")
     columns = [column.name for column in program.shown]

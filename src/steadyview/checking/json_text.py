@@ -1,7 +1,8 @@
 """JSON in and out, exact: numbers with a fraction are decimals, and every complaint has a place.
 
-A `Node` is a value together with the path that leads to it (`transactions[1].changes[0].row`), so
-that whoever takes a document apart never has to think of error messages.
+A `JsonValue` is a value together with the path that leads to it
+(`transactions[1].changes[0].row`), so that whoever takes a document apart never has to think of
+error messages.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ _NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number
 
 
 @dataclass(frozen=True)
-class Node:
+class JsonValue:
     """A value of a document, and where it stands; the whole document has no path."""
 
     value: Any
     path: str = ""
 
-    def member(self, key: str) -> Node:
+    def member(self, key: str) -> JsonValue:
         """The value under `key` of an object that must have it."""
         found = self.of(dict)
         if key not in found:
             raise self.wrong(f'the key "{key}" is missing')
         return self._under(key)
 
-    def members(self) -> Iterator[tuple[str, Node]]:
+    def members(self) -> Iterator[tuple[str, JsonValue]]:
         """All keys of what must be an object, with their values."""
         return ((key, self._under(key)) for key in self.of(dict))
 
-    def items(self) -> list[Node]:
+    def items(self) -> list[JsonValue]:
         """The items of what must be a list."""
-        return [Node(item, f"{self.path}[{i}]") for i, item in enumerate(self.of(list))]
+        return [JsonValue(item, f"{self.path}[{i}]") for i, item in enumerate(self.of(list))]
 
     def of(self, kind: type) -> Any:
         """The value, which must be of this kind; true and false are no numbers."""
@@ -55,20 +56,20 @@ class Node:
         place = f"at {self.path}" if self.path else "as a whole"
         return ConfigError(f"the history is malformed {place}", detail=why)
 
-    def _under(self, key: str) -> Node:
+    def _under(self, key: str) -> JsonValue:
         step = key if _PLAIN.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
         joint = "." if self.path and not step.startswith("[") else ""
-        return Node(self.value[key], f"{self.path}{joint}{step}")
+        return JsonValue(self.value[key], f"{self.path}{joint}{step}")
 
 
-def parsed(text: str) -> Node:
+def parsed(text: str) -> JsonValue:
     """The document; ConfigError with line and column if it is none.
 
     >>> parsed('{"a": [1.50]}').member("a").items()[0]
     Node(value=Decimal('1.50'), path='a[0]')
     """
     try:
-        return Node(_loaded(text))
+        return JsonValue(_loaded(text))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ConfigError(f"the history is no JSON at {place}", detail=error.msg) from None

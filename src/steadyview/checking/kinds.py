@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from steadyview.algebra import Value
 from steadyview.checking.compiled_view import CompiledView
-from steadyview.checking.json_text import Node, shown
+from steadyview.checking.json_text import JsonValue, shown
 from steadyview.errors import ConfigError
 
 _KINDS = {int: "numbers", Decimal: "numbers", str: "texts", bool: "truths"}
@@ -25,7 +25,7 @@ class Kinds:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, str]] = {}
 
-    def value(self, node: Node, relation: str, column: str) -> Value:
+    def value(self, node: JsonValue, relation: str, column: str) -> Value:
         """The value, which must be of its column's kind."""
         if node.value is None:
             return None

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from steadyview.algebra import Row
 from steadyview.checking.budget import Budget
 from steadyview.checking.commit_order import Vector
-from steadyview.checking.compiled_view import CompiledView, Counted, Index, Place
+from steadyview.checking.compiled_view import CompiledView, Counted, Index, JoinedOccurrence
 from steadyview.checking.history import History
 from steadyview.checking.visible import State
 from steadyview.errors import DefiniteError
@@ -33,7 +33,7 @@ _MOST_REMEMBERED: Final = 500_000
 class PlaceRows:
     """The rows of one place of the view, version by version."""
 
-    def __init__(self, place: Place, history: History, commits: Sequence[int]) -> None:
+    def __init__(self, place: JoinedOccurrence, history: History, commits: Sequence[int]) -> None:
         self.place = place
         self.versions: list[Version] = [0]
         self._rows = {0: place.kept(history.relations[place.relation].rows)}

@@ -12,7 +12,7 @@ from steadyview.cli.options import HERE, DebugOption, ProjectOption
 from steadyview.cli.reporting import reporting
 
 
-class Format(StrEnum):
+class GraphFormat(StrEnum):
     """How the graph is written."""
 
     text = "text"
@@ -24,8 +24,8 @@ class Format(StrEnum):
 def command(
     project: ProjectOption = HERE,
     format: Annotated[
-        Format, typer.Option("--format", "-f", help="How to write it.")
-    ] = Format.text,
+        GraphFormat, typer.Option("--format", "-f", help="How to write it.")
+    ] = GraphFormat.text,
     debug: DebugOption = False,
 ) -> None:
     """Show the whole project: tables of sources, hidden nodes, views, and who reads whom.
@@ -36,5 +36,5 @@ def command(
 
         steadyview graph --format dot | dot -Tsvg > views.svg
     """
-    with reporting(as_json=format is Format.json, debug=debug), opened(project) as warehouse:
+    with reporting(as_json=format is GraphFormat.json, debug=debug), opened(project) as warehouse:
         print(warehouse.graph().written(format.value))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from steadyview.cli.tables import console, note
 
 if TYPE_CHECKING:
-    from steadyview.runtime.project import Project
+    from steadyview.runtime.project import ProjectConfig
     from steadyview.runtime.warehouse import Warehouse
 
 _LOGGERS_OF_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -40,7 +40,7 @@ def _before_spark() -> None:
         keep_errors_from_being_told_twice()
 
 
-def tell_rights(project: Project) -> None:
+def tell_rights(project: ProjectConfig) -> None:
     """Set the rights of a warehouse that is open to others right, and say so."""
     from steadyview.modes import settle
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Format(StrEnum):
+class RowFormat(StrEnum):
     """How rows are printed."""
 
     table = "table"
@@ -42,7 +42,7 @@ def command(  # noqa: PLR0913 - the options of a command
         str | None,
         typer.Option(metavar="CN or TIME", help="A commit number or an ISO time (UTC if no zone)."),
     ] = None,
-    format: Annotated[Format, typer.Option(help="How rows are printed.")] = Format.table,
+    format: Annotated[RowFormat, typer.Option(help="How rows are printed.")] = RowFormat.table,
     max_rows: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Print at most so many rows.")
     ] = None,
@@ -71,8 +71,8 @@ def command(  # noqa: PLR0913 - the options of a command
         steadyview query "SELECT * FROM order_details" --max-rows 100 --timeout 30s
     """
     moment, time = parse_at(at), parse_time(timeout)
-    shape = Format.json if json else format
-    with reporting(as_json=shape is Format.json, debug=debug), opened(project) as warehouse:
+    shape = RowFormat.json if json else format
+    with reporting(as_json=shape is RowFormat.json, debug=debug), opened(project) as warehouse:
         from steadyview.runtime.remote import Wanted
 
         answer = warehouse.told(Wanted(sql, moment, max_rows, time, strict))
@@ -80,7 +80,7 @@ def command(  # noqa: PLR0913 - the options of a command
             note(f"warning: {warning}")
         _PRINTERS[shape](answer.table)
         line = f"as of cn {answer.cn}, {iso_time(answer.time)}"
-        if shape is Format.table:
+        if shape is RowFormat.table:
             print(line)
         else:
             note(line)
@@ -119,4 +119,4 @@ def _tuples(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-_PRINTERS = {Format.table: _print_table, Format.csv: _print_csv, Format.json: _print_json}
+_PRINTERS = {RowFormat.table: _print_table, RowFormat.csv: _print_csv, RowFormat.json: _print_json}

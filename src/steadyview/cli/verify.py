@@ -16,7 +16,7 @@ from steadyview.cli.tables import print_json, show, table
 from steadyview.cli.values import json_value
 
 if TYPE_CHECKING:
-    from steadyview.query.verify import Verdict
+    from steadyview.query.verify import Verification
 
 _HEADINGS = ("view", "cn", "verdict", "missing", "extra", "log rows used", "seconds")
 
@@ -64,7 +64,7 @@ def command(
             raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 
-def _row(verdict: Verdict) -> tuple[Any, ...]:
+def _row(verdict: Verification) -> tuple[Any, ...]:
     word = Text("equal", style="green") if verdict.equal else Text("differs", style="bold red")
     if verdict.error is not None:
         word = Text("not compared", style="bold red")
@@ -79,11 +79,11 @@ def _row(verdict: Verdict) -> tuple[Any, ...]:
     )
 
 
-def _name(verdict: Verdict) -> str:
+def _name(verdict: Verification) -> str:
     return verdict.view if verdict.part == "rows" else f"{verdict.view} ({verdict.part})"
 
 
-def _examples(verdicts: list[Verdict]) -> list[Text]:
+def _examples(verdicts: list[Verification]) -> list[Text]:
     return [
         Text(f"{_name(verdict)}: {told}")
         for verdict in verdicts

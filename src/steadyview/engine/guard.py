@@ -25,7 +25,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, regexp_replace
 
-from steadyview.engine.plan_tree import Node, frame_of, functions, parse, tree
+from steadyview.engine.plan_tree import SparkNode, frame_of, functions, parse, tree
 from steadyview.errors import QueryRefused
 from steadyview.views.functions import QUERY, SESSION_WORDS
 
@@ -154,7 +154,7 @@ class _Judge:
         self._functions = functions(spark)
         self._classes = _ALLOWED | {c for f, c in self._functions.items() if f in QUERY}
 
-    def query(self, found: Node, sql: str) -> None:
+    def query(self, found: SparkNode, sql: str) -> None:
         """Judge a whole query; what is no query at all is named by its first word."""
         if found.kind not in self._classes:
             raise QueryRefused(
@@ -164,24 +164,24 @@ class _Judge:
             )
         self.judge(found)
 
-    def described(self, found: Node) -> None:
+    def described(self, found: SparkNode) -> None:
         """Judge DESCRIBE: the relation alone; a partition would be no relation of ours."""
         relation = found.parts[0]
-        if not isinstance(relation, Node) or relation.name != "UnresolvedTableOrView":
+        if not isinstance(relation, SparkNode) or relation.name != "UnresolvedTableOrView":
             raise _refused("DESCRIBE of anything but a view", found)
         self._relation(relation.parts[0], frozenset(), relation)
 
-    def judge(self, found: Node) -> None:
+    def judge(self, found: SparkNode) -> None:
         """Judge every part of a plan."""
         waiting: list[tuple[Any, frozenset[str]]] = [(found, frozenset())]
         while waiting:
             part, scope = waiting.pop()
             if isinstance(part, list):
                 waiting.extend((inner, scope) for inner in part)
-            elif isinstance(part, Node):
+            elif isinstance(part, SparkNode):
                 waiting.extend(self._node(part, scope))
 
-    def _node(self, node: Node, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[str]]]:
+    def _node(self, node: SparkNode, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[str]]]:
         """Judge one node; the parts still to be judged, each with the WITH queries it can see."""
         if node.kind in _CALLS:
             self._call(node)
@@ -196,13 +196,13 @@ class _Judge:
             return
         yield from ((part, scope) for part in node.parts)
 
-    def _read(self, node: Node, scope: frozenset[str]) -> None:
+    def _read(self, node: SparkNode, scope: frozenset[str]) -> None:
         name, options, streaming = node.parts
         if options or streaming:
             raise _refused("options or streaming of a relation", node)
         self._relation(name, scope, node)
 
-    def _relation(self, name: list[str], scope: frozenset[str], node: Node) -> None:
+    def _relation(self, name: list[str], scope: frozenset[str], node: SparkNode) -> None:
         if len(name) != 1:
             raise QueryRefused(
                 f'"{".".join(name)}" is not a view',
@@ -212,12 +212,12 @@ class _Judge:
         if name[0].lower() not in scope:
             self.relations.add(name[0])
 
-    def _view(self, node: Node) -> None:
+    def _view(self, node: SparkNode) -> None:
         name, temporary = node.parts
         if not temporary or name.lower() not in self._views:
             raise _refused(f'the relation "{name}"', node)
 
-    def _call(self, node: Node) -> None:
+    def _call(self, node: SparkNode) -> None:
         name = _function(node.parts[0])
         if name in QUERY and name in self._functions:
             return
@@ -234,7 +234,7 @@ class _Judge:
             hint=f'did you mean "{close[0]}"?' if close else _ELSEWHERE,
         )
 
-    def _foreign(self, node: Node) -> QueryRefused:
+    def _foreign(self, node: SparkNode) -> QueryRefused:
         names = sorted(f'"{name}"' for name, kind in self._functions.items() if kind == node.kind)
         return _refused(" or ".join(names) or _words(node.name), node)
 
@@ -252,7 +252,7 @@ def _instead(name: str) -> str:
     return _ELSEWHERE
 
 
-def _with(node: Node, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[str]]]:
+def _with(node: SparkNode, scope: frozenset[str]) -> Iterator[tuple[Any, frozenset[str]]]:
     """A WITH query sees those before it, and itself if recursive; the main query sees all."""
     main, queries, recursive = node.parts
     for name, query, *_ in queries:
@@ -280,11 +280,11 @@ def _tree(spark: SparkSession, plan: Any) -> Any:
 
 def _function(name: Any) -> str:
     """The name of a call, lower case, all its parts (a generator's comes as an identifier)."""
-    parts = name.parts[:1] if isinstance(name, Node) else name
+    parts = name.parts[:1] if isinstance(name, SparkNode) else name
     return ".".join(parts).lower()
 
 
-def _refused(what: str, node: Node) -> QueryRefused:
+def _refused(what: str, node: SparkNode) -> QueryRefused:
     return QueryRefused(
         f"a query cannot use {what}", detail=f"Spark reads it as {node.name}", hint=_HINT
     )

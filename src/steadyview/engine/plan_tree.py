@@ -23,7 +23,7 @@ _functions: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Node:
+class SparkNode:
     """A part of a plan: its class, and all that it was made of.
 
     `tree`: whether it is a plan or an expression, not a mere value inside one.
@@ -49,7 +49,7 @@ def parse(spark: SparkSession, sql: str) -> Any:
 
 
 def tree(spark: SparkSession, plan: Any) -> Any:
-    """The plan as a `Node`."""
+    """The plan as a `SparkNode`."""
     return json.loads(_helper(spark).json(plan), object_hook=_node)
 
 
@@ -68,8 +68,8 @@ def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
     return DataFrame(getattr(module, "MODULE$").ofRows(spark._jsparkSession, plan), spark)
 
 
-def _node(found: dict[str, Any]) -> Node:
-    return Node(found.get("class") or found["other"], found["parts"], "class" in found)
+def _node(found: dict[str, Any]) -> SparkNode:
+    return SparkNode(found.get("class") or found["other"], found["parts"], "class" in found)
 
 
 def _helper(spark: SparkSession) -> Any:

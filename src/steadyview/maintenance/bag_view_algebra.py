@@ -19,17 +19,17 @@ from steadyview.views.join_tree import JoinTree
 Bound: TypeAlias = tuple[Row | None, ...]
 
 
-class Joined(NamedTuple):
+class JoinedRows(NamedTuple):
     """Joined rows and the positions they bind."""
 
     bound: frozenset[int]
     rows: Bag[Bound]
 
 
-Handle: TypeAlias = Bag[Row] | Joined
+Handle: TypeAlias = Bag[Row] | JoinedRows
 
 
-class Step(NamedTuple):
+class JoinStep(NamedTuple):
     """How a position is joined: known columns equal columns here, and what else must hold."""
 
     there: tuple[ColumnOf, ...]
@@ -64,10 +64,10 @@ class Compiled:
         return lambda bound: tuple([part(bound, {}) for part in parts])  # type: ignore[arg-type]
 
     @cached_property
-    def _steps(self) -> dict[tuple[frozenset[int], int], Step]:
+    def _steps(self) -> dict[tuple[frozenset[int], int], JoinStep]:
         return {}
 
-    def step(self, bound: frozenset[int], position: int) -> Step:
+    def step(self, bound: frozenset[int], position: int) -> JoinStep:
         """How to join `position` with rows that bind `bound`; nothing bound: how to begin."""
         found = self._steps.get((bound, position))
         if found is None:
@@ -83,7 +83,7 @@ class Compiled:
             if needs <= both and not needs <= left and not needs <= right
         )
 
-    def _prepared(self, bound: frozenset[int], position: int) -> Step:
+    def _prepared(self, bound: frozenset[int], position: int) -> JoinStep:
         there, here, rest = [], [], []
         own = self.definition.occurrences[position].filter
         if own is not None:
@@ -98,7 +98,7 @@ class Compiled:
             else:
                 there.append(pair[0])
                 here.append(pair[1])
-        return Step(tuple(there), tuple(here), tuple(rest))
+        return JoinStep(tuple(there), tuple(here), tuple(rest))
 
 
 class BagViewAlgebra:
@@ -107,7 +107,7 @@ class BagViewAlgebra:
     def __init__(self, view: Compiled) -> None:
         self.view = view
 
-    def seed(self, position: int, rows: Handle) -> Joined:
+    def seed(self, position: int, rows: Handle) -> JoinedRows:
         """Bind one position, with its own filter and the view's constant conditions."""
         assert isinstance(rows, Bag)
         before, after = (None,) * position, (None,) * (self.view.size - position - 1)
@@ -117,15 +117,15 @@ class BagViewAlgebra:
             for row, count in rows
             if _holds(rest, joined := (*before, row, *after))
         )
-        return Joined(frozenset({position}), bound)
+        return JoinedRows(frozenset({position}), bound)
 
-    def join(self, joined: Handle, position: int, rows: Handle) -> Joined:
+    def join(self, joined: Handle, position: int, rows: Handle) -> JoinedRows:
         """Hash join on the plain equalities; NULL is equal to nothing."""
-        assert isinstance(joined, Joined)
+        assert isinstance(joined, JoinedRows)
         assert isinstance(rows, Bag)
         after = joined.bound | {position}
         if not len(joined.rows) or not len(rows):
-            return Joined(after, Bag())
+            return JoinedRows(after, Bag())
         there, here, rest = self.view.step(joined.bound, position)
         index: dict[Row, list[tuple[Row, int]]] = {}
         for row, count in rows:
@@ -139,12 +139,12 @@ class BagViewAlgebra:
                 both = (*bound[:position], row, *bound[position + 1 :])
                 if _holds(rest, both):
                     found.append((both, count * times))
-        return Joined(after, Bag(found))
+        return JoinedRows(after, Bag(found))
 
-    def merge(self, left: Handle, right: Handle, position: int) -> Joined:
+    def merge(self, left: Handle, right: Handle, position: int) -> JoinedRows:
         """Join on the row of one position, NULLs alike."""
-        assert isinstance(left, Joined)
-        assert isinstance(right, Joined)
+        assert isinstance(left, JoinedRows)
+        assert isinstance(right, JoinedRows)
         rest = self.view.between(left.bound, right.bound)
         index: dict[Row | None, list[tuple[Bound, int]]] = {}
         for bound, count in right.rows:
@@ -155,11 +155,11 @@ class BagViewAlgebra:
                 both = tuple([a if a is not None else b for a, b in zip(bound, other, strict=True)])
                 if _holds(rest, both):
                     found.append((both, count * times))
-        return Joined(left.bound | right.bound, Bag(found))
+        return JoinedRows(left.bound | right.bound, Bag(found))
 
     def project(self, joined: Handle) -> Bag[Row]:
         """The view's columns."""
-        assert isinstance(joined, Joined)
+        assert isinstance(joined, JoinedRows)
         return joined.rows.map(self.view.outputs)
 
     def add(self, handles: Sequence[Handle]) -> Handle:
@@ -172,19 +172,19 @@ class BagViewAlgebra:
             return first
         rows = first.rows
         for other in others:
-            assert isinstance(other, Joined)
+            assert isinstance(other, JoinedRows)
             rows += other.rows
-        return Joined(first.bound, rows)
+        return JoinedRows(first.bound, rows)
 
     def negate(self, handle: Handle) -> Handle:
         """Every count with the other sign."""
-        return -handle if isinstance(handle, Bag) else Joined(handle.bound, -handle.rows)
+        return -handle if isinstance(handle, Bag) else JoinedRows(handle.bound, -handle.rows)
 
     def plus(self, handle: Handle) -> Handle:
         """The rows with counts above zero."""
         if isinstance(handle, Bag):
             return handle.plus()
-        return Joined(handle.bound, handle.rows.plus())
+        return JoinedRows(handle.bound, handle.rows.plus())
 
     def minus(self, handle: Handle) -> Handle:
         """The rows with counts below zero, counted positively."""
@@ -194,7 +194,7 @@ class BagViewAlgebra:
         """Every row once."""
         if isinstance(handle, Bag):
             return handle.distinct()
-        return Joined(handle.bound, handle.rows.distinct())
+        return JoinedRows(handle.bound, handle.rows.distinct())
 
     def without(self, rows: Handle, others: Handle) -> Bag[Row]:
         """The rows that are not among the others."""
@@ -210,12 +210,12 @@ class BagViewAlgebra:
         gone = {tuple([row[c] for c in columns]) for row, _ in rows}
         return view.where(lambda row: tuple([row[o] for o in outputs]) not in gone)
 
-    def row_delete(self, joined: Handle, position: int, rows: Handle) -> Joined:
+    def row_delete(self, joined: Handle, position: int, rows: Handle) -> JoinedRows:
         """Joined rows with another row at the position."""
-        assert isinstance(joined, Joined)
+        assert isinstance(joined, JoinedRows)
         assert isinstance(rows, Bag)
         kept = joined.rows.where(lambda bound: not rows.count(bound[position] or ()))
-        return Joined(joined.bound, kept)
+        return JoinedRows(joined.bound, kept)
 
     def is_empty(self, handle: Handle) -> bool:
         """Whether there is no row."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from steadyview.catalog import Run
+from steadyview.catalog import AdmittedRun
 from steadyview.changes import RelationName
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.tagged_log import without_idle_updates
@@ -85,7 +85,7 @@ class Deliveries:
         ]
         return Update(len(self._cns), found.source, str(found.cn), tuple(changes))
 
-    def _transactions(self, run: Run) -> Iterator[_Waiting]:
+    def _transactions(self, run: AdmittedRun) -> Iterator[_Waiting]:
         by_seq: dict[int, dict[RelationName, pa.Table]] = {}
         for relation in self._plan.relations:
             if relation.name.source == run.source:

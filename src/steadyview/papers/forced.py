@@ -34,7 +34,7 @@ from steadyview.papers.spark_view_algebra import SparkViewAlgebra
 from steadyview.papers.view_handles import Handle, Storage, stored_rows
 from steadyview.query.moment import WaitFor
 from steadyview.warehouse.states import States, nearest
-from steadyview.warehouse.view_store import Change, ViewStore, quoted
+from steadyview.warehouse.view_store import NodeChange, ViewStore, quoted
 
 
 class ForcedView:
@@ -146,7 +146,7 @@ class ForcedView:
         ]
         version = self._store.delta.version()
         if tables:
-            added = self._store.append(Change(pa.concat_tables(tables)), cn)
+            added = self._store.append(NodeChange(pa.concat_tables(tables)), cn)
             version = added.version
             self.changes += added.rows
             self._record_durable()

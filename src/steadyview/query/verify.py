@@ -13,7 +13,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """What verification found at one cn.
 
     `view`: also the name of a hidden node; `part`: "rows", or the "state" kept beside them.

@@ -55,7 +55,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Rows:
+class AnswerRows:
     """The rows of an answer; `cut`: there were more than the caller allowed."""
 
     table: pa.Table
@@ -63,7 +63,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryAnswer:
     """Rows, and the cn and time they are of. `warnings` are what a reader should know of them.
 
     `frame` has at most the rows that the caller allowed; only `rows` keeps the limit of time, which
@@ -78,13 +78,13 @@ class Answer:
     _limits: Limits = Limits()
     _asked: float = 0.0
 
-    def rows(self) -> Rows:
+    def rows(self) -> AnswerRows:
         """All rows, within the limits; QueryTooLong if they take longer than allowed."""
         limit = self._limits.max_rows
         if limit is None or self._whole is None:
-            return Rows(self._collected(self.frame), cut=False)
+            return AnswerRows(self._collected(self.frame), cut=False)
         found = self._collected(self._whole.limit(limit + 1))
-        return Rows(found.slice(0, limit), cut=found.num_rows > limit)
+        return AnswerRows(found.slice(0, limit), cut=found.num_rows > limit)
 
     def _collected(self, frame: DataFrame) -> pa.Table:
         return _limited(self._limits, self._asked, frame.sparkSession, frame.toArrow)
@@ -101,7 +101,7 @@ class Question:
 
 def answer(
     parts: Parts, spark: SparkSession, asked: Question, files: Callable[[], Sequence[str]]
-) -> Answer:
+) -> QueryAnswer:
     """Spark SQL over the views it reads, all of them at one cn, as the catalog knows them.
 
     `files`: the names of the views that the project has files of, asked for only if need be.
@@ -117,7 +117,7 @@ def _answer(
     asked: Question,
     begun: float,
     files: Callable[[], Sequence[str]],
-) -> Answer:
+) -> QueryAnswer:
     kept = parts.catalog.views.all()
     with _told([row.name for row in kept if not row.name.startswith(HIDDEN)]):
         statement = _statement(spark, asked.sql)
@@ -132,7 +132,7 @@ def _answer(
             rows_at(parts, spark, name, cn).createOrReplaceTempView(name)
         frame = statement.frame(list(rows))
     limit = asked.limits.max_rows
-    return Answer(
+    return QueryAnswer(
         frame if limit is None else frame.limit(limit),
         cn,
         from_us(parts.catalog.commits.time_of(cn)),

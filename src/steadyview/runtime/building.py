@@ -223,7 +223,7 @@ class Building:
         done: list[StoredSpan] = []
         if not spans:
             return done
-        reader = _Reader(self._parts, relation, build.cn, moment)
+        reader = _SpanReader(self._parts, relation, build.cn, moment)
         with self._parts.work_folder("batch") as folder:
             while len(done) < len(spans):
                 if self._ending.is_set():
@@ -256,7 +256,7 @@ class Building:
         return _folder(self._parts) / str(build.id) / f"{name}-{span.number:05d}.parquet"
 
 
-class _Reader:
+class _SpanReader:
     """Answers about spans of one relation, each compensated to one cn."""
 
     def __init__(self, parts: Parts, relation: RelationSchema, cn: int, moment: Moment) -> None:

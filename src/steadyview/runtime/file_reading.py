@@ -41,7 +41,7 @@ PART = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Part:
+class ViewPart:
     """Some rows of a view: those of row groups, and those that came later than these."""
 
     columns: Columns
@@ -55,7 +55,7 @@ class Part:
             yield piece if wanted is None else piece.filter(wanted)
 
 
-class ViewFiles:
+class ReadableView:
     """One view of a project, for reading."""
 
     def __init__(self, project: str | Path, view: str) -> None:
@@ -67,7 +67,7 @@ class ViewFiles:
         with self._catalog() as catalog:
             return shape_of(self._row(catalog)).visible
 
-    def parts(self, at: At = None, wanted: pc.Expression | None = None) -> list[Part]:
+    def parts(self, at: At = None, wanted: pc.Expression | None = None) -> list[ViewPart]:
         """The view's rows at a cn or time (the newest by default), cut for several readers.
 
         Those that are not `wanted` may be left out.
@@ -116,12 +116,12 @@ class ViewFiles:
         return row
 
 
-def _cut(columns: Columns, groups: Sequence[RowGroup], come: pa.Table | None) -> list[Part]:
+def _cut(columns: Columns, groups: Sequence[RowGroup], come: pa.Table | None) -> list[ViewPart]:
     """Parts of about the same size, at least one."""
     found: list[list[RowGroup]] = [[]]
     for group in groups:
         if found[-1] and sum(g.size for g in found[-1]) + group.size > PART:
             found.append([])
         found[-1].append(group)
-    first, *others = (Part(columns, tuple(some)) for some in found)
-    return [Part(columns, first.groups, come), *others]
+    first, *others = (ViewPart(columns, tuple(some)) for some in found)
+    return [ViewPart(columns, first.groups, come), *others]

@@ -37,7 +37,7 @@ from steadyview.runtime.schemas import (
     record_relations,
 )
 from steadyview.runtime.status import RunSummary
-from steadyview.runtime.view_files import Place, ViewFiles, finish
+from steadyview.runtime.view_files import ReaderPlace, ViewFiles, finish
 from steadyview.warehouse.view_store import adopt_folders
 
 Report = Callable[[], None]
@@ -369,7 +369,7 @@ class Keeping:
         self._maintainer.place()
         return dropped
 
-    def rename(self, old: str, new: str) -> list[Place]:
+    def rename(self, old: str, new: str) -> list[ReaderPlace]:
         """Call a view otherwise, file and all; who reads it by its old name."""
         places = self._files().rename(old, new)
         self._replan()

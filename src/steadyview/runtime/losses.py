@@ -34,7 +34,7 @@ Defects = Mapping[RelationName, SteadyviewError]
 
 
 @dataclass(frozen=True)
-class Mark:
+class LossMark:
     """What was known to be lost at some time: so many found beside, and the stream's last ones."""
 
     found: int
@@ -63,11 +63,11 @@ class Losses:
 
     # --- first states ------------------------------------------------------------------------
 
-    def mark(self) -> Mark:
+    def mark(self) -> LossMark:
         """Take it before the sources are frozen."""
-        return Mark(len(self._found), frozenset(self._parts.catalog.sources.losses()))
+        return LossMark(len(self._found), frozenset(self._parts.catalog.sources.losses()))
 
-    def spoilt(self, plan: Planned, mark: Mark, moment: Moment) -> bool:
+    def spoilt(self, plan: Planned, mark: LossMark, moment: Moment) -> bool:
         """Whether no first state of the view may rest on this moment, frozen after the mark.
 
         When what the stream tells was lost happened is not known, but for single values: these were
@@ -80,7 +80,9 @@ class Losses:
             or self._unseen(plan, moment)
         )
 
-    def publish_unless_lost(self, plan: Planned, mark: Mark, publish: Callable[[], None]) -> bool:
+    def publish_unless_lost(
+        self, plan: Planned, mark: LossMark, publish: Callable[[], None]
+    ) -> bool:
         """Publish a first state, unless a loss since the mark would have stopped the view."""
         with self._losing:
             if self._found_since(plan, mark):
@@ -88,7 +90,7 @@ class Losses:
             publish()
             return True
 
-    def _found_since(self, plan: Planned, mark: Mark) -> bool:
+    def _found_since(self, plan: Planned, mark: LossMark) -> bool:
         return any(plan.loses(x.relation, x.column) for x in self._found[mark.found :])
 
     def _unseen(self, plan: Planned, moment: Moment) -> bool:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from steadyview.catalog import Batch as BatchRecord
+from steadyview.catalog import BatchRecord
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
@@ -27,18 +27,18 @@ from steadyview.runtime.batch import Asked, Batch, Done, Work
 from steadyview.runtime.building import Building
 from steadyview.runtime.inputs import RelationInputs
 from steadyview.runtime.kept import Kept
-from steadyview.runtime.losses import Defects, Losses, Mark
+from steadyview.runtime.losses import Defects, Losses, LossMark
 from steadyview.runtime.mending import Mending
 from steadyview.runtime.one_by_one import OneByOne
 from steadyview.runtime.outcomes import Outcomes
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.pieces import SIZE, note
 from steadyview.runtime.planning import Planned, Refused
-from steadyview.runtime.publication import Publication
+from steadyview.runtime.publisher import Publisher
 from steadyview.runtime.reconciling import Reconciling
 from steadyview.runtime.renewing import readers
 from steadyview.runtime.rolling import Rolling
-from steadyview.runtime.schedule import Schedule
+from steadyview.runtime.schedule import WorkSchedule
 from steadyview.runtime.tally import Tally
 from steadyview.runtime.trouble import Faults
 from steadyview.runtime.whole_views import WholeViews
@@ -77,10 +77,10 @@ class Maintainer:
         self.losses = Losses(parts, self._project.running, defects or {})
         self.faults = Faults()
         self.tally = Tally()
-        self._schedule = Schedule(parts, self._project, self.losses, self.faults)
+        self._schedule = WorkSchedule(parts, self._project, self.losses, self.faults)
         outcomes = Outcomes(parts, self._project, self.losses, self.faults, self.tally)
         self._outcomes = outcomes
-        self._publication = Publication(parts, outcomes, self.losses)
+        self._publication = Publisher(parts, outcomes, self.losses)
         self._mending = Mending(parts, self._project)
         self._rolling = Rolling(parts, outcomes)
         self._whole = WholeViews(parts, self._project)
@@ -247,7 +247,7 @@ class Maintainer:
         return [self._stands(i)[1] for k in found for i in k.inputs.values() if i not in built]
 
     def _built(
-        self, found: Sequence[Kept], moment: Moment, mark: Mark, started: int
+        self, found: Sequence[Kept], moment: Moment, mark: LossMark, started: int
     ) -> int | None:
         """First states, those that take long over relations stored by this life or others."""
         reached = None
@@ -259,7 +259,7 @@ class Maintainer:
                     self._outcomes.failed(kept, portion.damage)
         return reached
 
-    def _batch(self, found: Sequence[Kept], moment: Moment, mark: Mark, started: int) -> int:
+    def _batch(self, found: Sequence[Kept], moment: Moment, mark: LossMark, started: int) -> int:
         works = list(self._works([k for k in found if k.plan.node is not None]))
         after = min((w.after for w in works if w.after is not None), default=moment.upto)
         admitted, works = self._admitted(works, moment, after)

@@ -17,7 +17,7 @@ from steadyview.runtime.kept import Kept
 from steadyview.runtime.outcomes import Outcomes
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
-from steadyview.runtime.schedule import Schedule
+from steadyview.runtime.schedule import WorkSchedule
 
 
 class OneByOne:
@@ -26,7 +26,7 @@ class OneByOne:
     def __init__(
         self,
         parts: Parts,
-        schedule: Schedule,
+        schedule: WorkSchedule,
         outcomes: Outcomes,
         wait_for: WaitFor,
         recordings: Recordings,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import Catalog
 from steadyview.catalog.clock import Clock
-from steadyview.runtime.project import Project
+from steadyview.runtime.project import ProjectConfig
 from steadyview.sources.contract import Owner, Source
 from steadyview.sources.registry import open_source
 from steadyview.update_log import UpdateLog
@@ -30,7 +30,11 @@ class Parts:
     """What a warehouse consists of. Spark starts, and sources open, when first asked for."""
 
     def __init__(
-        self, project: Project, catalog: Catalog, clock: Clock, start: Callable[[], SparkSession]
+        self,
+        project: ProjectConfig,
+        catalog: Catalog,
+        clock: Clock,
+        start: Callable[[], SparkSession],
     ) -> None:
         self.project = project
         self.catalog = catalog

@@ -65,7 +65,7 @@ class ViewFile:
 
 
 @dataclass(frozen=True)
-class Project:
+class ProjectConfig:
     """One project, checked. `sources` maps a source's name to its settings, `type` among them.
 
     `warehouse` and every source's `path` are absolute. Settings are left out of `repr`.
@@ -86,7 +86,9 @@ class Project:
     """Whether an archive of Spark's classes is kept in the user's cache folder."""
 
 
-def load_project(directory: str | Path, environment: Mapping[str, str] = os.environ) -> Project:
+def load_project(
+    directory: str | Path, environment: Mapping[str, str] = os.environ
+) -> ProjectConfig:
     """The project in `directory`; ConfigError names file, key and remedy of the first fault."""
     root = Path(directory).expanduser().absolute()
     file = root / FILE_NAME
@@ -95,7 +97,7 @@ def load_project(directory: str | Path, environment: Mapping[str, str] = os.envi
     project = _section(data, "project", file)
     unready: dict[str, ConfigError] = {}
     _refuse_unknown(project, _PROJECT_KEYS, "key", f"[project] of {file}")
-    return Project(
+    return ProjectConfig(
         root=root,
         name=_identifier(_text(project, "name", "project", file), "project name", file),
         warehouse=_warehouse(root, project, file),

@@ -18,7 +18,7 @@ from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.kept import shape_of, trailing_of
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.status import time_of
-from steadyview.warehouse.tables import Owner, ViewTable, remove_others
+from steadyview.warehouse.tables import TableOwner, ViewTable, remove_others
 from steadyview.warehouse.view_store import ViewStore
 
 LOOK = 60.0
@@ -110,7 +110,7 @@ class Tables:
 
     def _write(self, views: list[ViewRow], due: list[ViewRow]) -> None:
         with self._parts.work_folder("table") as work:
-            owner = Owner(self._parts.root, self._parts.catalog.identity(), work)
+            owner = TableOwner(self._parts.root, self._parts.catalog.identity(), work)
             for row in due:
                 if self._stop.is_set():
                     return
@@ -119,7 +119,7 @@ class Tables:
             remove_others(owner, (row.name for row in views))
             self._names = frozenset(row.name for row in views)
 
-    def _bring(self, owner: Owner, row: ViewRow) -> None:
+    def _bring(self, owner: TableOwner, row: ViewRow) -> None:
         """Write one table; an error is this table's alone."""
         assert row.cn is not None
         begun = time.monotonic()

@@ -21,7 +21,7 @@ from steadyview.query.as_of import RelationsAsOf
 from steadyview.query.moment import Moment, admitted_since
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
-from steadyview.views.definition import Average
+from steadyview.views.definition import AverageCall
 from steadyview.views.plan import views_read
 from steadyview.views.rewrite import averages_in, with_tables
 
@@ -132,7 +132,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _of_whole_numbers(plan: Planned) -> list[Average]:
+def _of_whole_numbers(plan: Planned) -> list[AverageCall]:
     """The averages that are kept as DOUBLE: those of anything else are exact in Spark as well."""
     assert plan.text is not None
     found = averages_in(plan.text)

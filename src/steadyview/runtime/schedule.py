@@ -19,7 +19,7 @@ FAR_BEHIND = 1_000
 """Transactions; a row that is further behind the foremost one catches up in turns of its own."""
 
 
-class Schedule:
+class WorkSchedule:
     """The rows of one warehouse's views, as the catalog has them at each call.
 
     It keeps nothing of its own, so any thread may ask it.

@@ -198,7 +198,7 @@ def _forget(parts: Parts, relation: RelationName) -> None:
 
 
 @dataclass(frozen=True)
-class Present:
+class PresentSources:
     """The relations to capture, and the sources that did not answer when they were asked.
 
     `defects`: the relations that cannot be captured or read as they are now.
@@ -209,7 +209,7 @@ class Present:
     defects: Mapping[RelationName, SteadyviewError]
 
 
-def present_sources(parts: Parts) -> Present:
+def present_sources(parts: Parts) -> PresentSources:
     """Record and set up what every source has now.
 
     A source that does not answer, or refuses, but is known stands with what is recorded of it;
@@ -235,7 +235,7 @@ def present_sources(parts: Parts) -> Present:
     refused = [error for error in away.values() if isinstance(error, DefiniteError)]
     if refused and len(refused) == len(parts.sources):
         raise refused[0]
-    return Present(Relations(tuple(schemas), unsupported), frozenset(away), defects)
+    return PresentSources(Relations(tuple(schemas), unsupported), frozenset(away), defects)
 
 
 def _gone(recorded: RelationSchema, current: RelationSchema) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ from steadyview.errors import (
     StorageUnavailable,
 )
 from steadyview.query.moment import WaitFor, open_moment
-from steadyview.query.verify import Verdict, difference
+from steadyview.query.verify import Verification, difference
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.recompute import Recomputing
@@ -41,7 +41,7 @@ def verify_view(
     wait_for: WaitFor,
     at: At = None,
     part: str = "rows",
-) -> Verdict:
+) -> Verification:
     """Sources read anew, compensated by the log to the view's cn (or to `at`); also a hidden node.
 
     `part`: its rows, or the state that it keeps beside them.
@@ -67,7 +67,7 @@ def verify_view(
             kept = rows_at(parts, frames.spark, plan.name, cn)
             again = recomputing.node_rows(plan) if plan.hidden else recomputing.rows(plan)
         found = difference(frames, kept, again)
-    return Verdict(
+    return Verification(
         plan.name,
         cn,
         found.missing == 0 and found.extra == 0,
@@ -105,7 +105,7 @@ def verify_or_tell(
     wait_for: WaitFor,
     at: At = None,
     part: str = "rows",
-) -> Verdict:
+) -> Verification:
     """The verdict; where the view or its sources cannot be read, one that says why.
 
     What concerns every view is raised: a damaged warehouse, a disk or Spark that does not answer.
@@ -120,4 +120,6 @@ def verify_or_tell(
             raise
         cn = parts.catalog.views.get(plan.name).cn if at is None else resolve(parts.catalog, at)
         took = time.monotonic() - started
-        return Verdict(plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error), part=part)
+        return Verification(
+            plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error), part=part
+        )

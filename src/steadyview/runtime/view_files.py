@@ -46,7 +46,7 @@ class ListedView:
 
 
 @dataclass(frozen=True)
-class Place:
+class ReaderPlace:
     """Where a file reads a view."""
 
     path: str
@@ -154,7 +154,7 @@ class ViewFiles:
         finish(self._catalog, self._root)
         return gone
 
-    def rename(self, old: str, new: str) -> list[Place]:
+    def rename(self, old: str, new: str) -> list[ReaderPlace]:
         """Call a view otherwise, file and all; where other files still read it by its old name."""
         old = self.known(old)
         file = self._files.get(old)
@@ -195,7 +195,7 @@ class ViewFiles:
         if new == old:
             raise ConfigError(f'view "{old}" is called so already')
 
-    def _places(self, old: str) -> list[Place]:
+    def _places(self, old: str) -> list[ReaderPlace]:
         """Where files read a view of that name."""
         found = []
         for name, file in sorted(self._files.items()):
@@ -203,7 +203,7 @@ class ViewFiles:
                 continue
             with suppress(ViewRefused):
                 places = places_read(parse_view(file.name, file.text), old)
-                found += [Place(self._relative(file.path), *place) for place in places]
+                found += [ReaderPlace(self._relative(file.path), *place) for place in places]
         return found
 
     def _relative(self, path: Path) -> str:

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from steadyview.papers.conventional import Deviation, Shadow
     from steadyview.papers.recording import Recording
     from steadyview.query.moment import WaitFor
-    from steadyview.query.verify import Verdict
-    from steadyview.runtime.asking import Answer
+    from steadyview.query.verify import Verification
+    from steadyview.runtime.asking import QueryAnswer
     from steadyview.runtime.checks import SourceCheck, ViewCheck
     from steadyview.runtime.explain import Explanation
     from steadyview.runtime.graph import Graph
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
-    from steadyview.runtime.view_files import ListedView, Place, ViewFiles
+    from steadyview.runtime.view_files import ListedView, ReaderPlace, ViewFiles
 
 # What needs Spark, Delta or a driver is imported where it is used: `status` answers without them.
 
@@ -524,16 +524,16 @@ class Warehouse:
         with self._lease("view drop"):
             return self._view_files().drop(name, cascade=cascade)
 
-    def rename(self, old: str, new: str) -> list[Place]:
+    def rename(self, old: str, new: str) -> list[ReaderPlace]:
         """Call a view otherwise: its file, and the name in it; its rows stay.
 
         The places in other files where it is still read by its old name.
         """
-        from steadyview.runtime.view_files import Place
+        from steadyview.runtime.view_files import ReaderPlace
 
         request = {"do": "rename", "name": old, "new": new}
         if (done := self._elsewhere(request)) is not None:
-            return [Place(**place) for place in done["done"]]
+            return [ReaderPlace(**place) for place in done["done"]]
         with self._lease("view rename"):
             return self._view_files().rename(old, new)
 
@@ -574,7 +574,7 @@ class Warehouse:
         max_rows: int | None = None,
         timeout: timedelta | None = None,
         strict: bool = False,
-    ) -> Answer:
+    ) -> QueryAnswer:
         """The same, with the cn and the time of the answer, and with what to know of it.
 
         `max_rows` and `timeout` limit what `rows` of the answer gives; `strict`: a view that is
@@ -604,7 +604,7 @@ class Warehouse:
 
     def verify(
         self, views: Sequence[str] | None = None, at: At = None, *, nodes: bool = False
-    ) -> list[Verdict]:
+    ) -> list[Verification]:
         """Recompute views from their SQL text and compare.
 
         Asked for all views, one that cannot be compared is told by its verdict; asked for by name,

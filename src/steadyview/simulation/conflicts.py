@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from steadyview.algebra import Bag, Row
-from steadyview.maintenance.bag_view_algebra import Handle, Joined
+from steadyview.maintenance.bag_view_algebra import Handle, JoinedRows
 from steadyview.maintenance.events import Ask, Read
 from steadyview.simulation.blueprints import Site
 from steadyview.simulation.sources import Freeze, Query, Report
@@ -39,7 +39,7 @@ def hits_query(site: Site, query: Query, report: Report) -> bool:
 
 def hits_answer(site: Site, answer: Sequence[Any], report: Report) -> bool:
     """Whether this update of another source concerns what an answer holds or what it lacks."""
-    if not answer or not isinstance(answer[0], Joined):
+    if not answer or not isinstance(answer[0], JoinedRows):
         return True
     return any(
         any(bound[position] == row for bound, _ in part.rows)

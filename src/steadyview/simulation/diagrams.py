@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from steadyview.algebra import Bag, Row
-from steadyview.maintenance.bag_view_algebra import Bound, Joined
+from steadyview.maintenance.bag_view_algebra import Bound, JoinedRows
 from steadyview.maintenance.events import Ask, Read
 from steadyview.simulation.blueprints import COLUMNS
 from steadyview.simulation.running import Event, Restart
@@ -173,7 +173,7 @@ class _Words:
 
     def _rows(self, rows: Any) -> str:
         """Joined rows with the name of each bound relation; rows of one relation as they are."""
-        return _braced(rows.rows, self._bound) if isinstance(rows, Joined) else shown(rows)
+        return _braced(rows.rows, self._bound) if isinstance(rows, JoinedRows) else shown(rows)
 
     def _bound(self, bound: Bound) -> str:
         return "".join(

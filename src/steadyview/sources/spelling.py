@@ -11,20 +11,20 @@ _PART = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[^\s".]+))\s*(?P
 
 
 @dataclass(frozen=True)
-class Part:
+class NamePart:
     """One part of a dotted name, unquoted; `quoted` says whether it was written in quotes."""
 
     text: str
     quoted: bool
 
 
-def parts(spelling: str) -> tuple[Part, ...]:
+def parts(spelling: str) -> tuple[NamePart, ...]:
     """The parts of a dotted name.
 
     >>> [p.text for p in parts('public."Weird Name"')]
     ['public', 'Weird Name']
     """
-    found: list[Part] = []
+    found: list[NamePart] = []
     at, dot = 0, "."
     while dot:
         match = _PART.match(spelling, at)
@@ -35,7 +35,7 @@ def parts(spelling: str) -> tuple[Part, ...]:
             )
         quoted = match["quoted"]
         found.append(
-            Part(
+            NamePart(
                 match["plain"] if quoted is None else quoted.replace('""', '"'), quoted is not None
             )
         )

@@ -25,9 +25,9 @@ from steadyview.plans.project import Project
 from steadyview.plans.scan import Scan
 from steadyview.views.definition import (
     Argument,
-    Average,
+    AverageCall,
     Definition,
-    Equality,
+    EqualColumns,
     Grouping,
     Occurrence,
     Output,
@@ -40,7 +40,7 @@ from steadyview.views.plan import check_names
 from steadyview.views.queries import Reader
 from steadyview.views.reading import read_query
 from steadyview.views.rewrite import averages_in
-from steadyview.views.rows import Named, Sight, World
+from steadyview.views.rows import Named, Readable, Sight
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import conjuncts, place, substituted, unbracketed
 
@@ -59,7 +59,7 @@ def analyze(
     relations, perhaps with COUNT, SUM and AVG on top.
     """
     source = view.source()
-    world = World(relations, unsupported or {}, dict.fromkeys(other_views, ()))
+    world = Readable(relations, unsupported or {}, dict.fromkeys(other_views, ()))
     tree = read_query(source)
     _check_views(source, tree, world)
     reader = Reader(source, world, share=False)
@@ -71,7 +71,7 @@ def analyze(
     return _Defining(view, drafts[0], reader, columns, relations).definition()
 
 
-def _check_views(source: SourceText, tree: exp.Expression, world: World) -> None:
+def _check_views(source: SourceText, tree: exp.Expression, world: Readable) -> None:
     known = {name.lower() for name in world.views} - {
         c.alias.lower() for c in tree.find_all(exp.CTE)
     }
@@ -124,7 +124,7 @@ class _Defining:
         self._columns = columns
         self._known = {r.name: r for r in relations}
         self._filters: dict[int, list[str]] = {}
-        self._equalities: dict[Equality, None] = {}
+        self._equalities: dict[EqualColumns, None] = {}
         self._residuals: list[Residual] = []
 
     def definition(self) -> Definition:
@@ -210,11 +210,11 @@ class _Defining:
         kept = tuple(Argument(_stored(expression(a)), a in summed) for a in arguments)
         return Grouping(keys, kept, self._averages(arguments)), outputs
 
-    def _averages(self, arguments: list[str]) -> tuple[Average, ...]:
+    def _averages(self, arguments: list[str]) -> tuple[AverageCall, ...]:
         """Where the text has averages, each with the number of its argument."""
         found = averages_in(self._view) if self._averaged else ()
         return tuple(
-            Average(a.call, a.argument, arguments.index(self._averaged[a.call[0]]))
+            AverageCall(a.call, a.argument, arguments.index(self._averaged[a.call[0]]))
             for a in found
             if self._averaged.get(a.call[0]) in arguments
         )
@@ -249,7 +249,7 @@ def _stored(bound: exp.Expression) -> str:
     return written(copy)
 
 
-def _equality(condition: exp.Expression) -> Equality | None:
+def _equality(condition: exp.Expression) -> EqualColumns | None:
     if not isinstance(condition, exp.EQ):
         return None
     sides = [unbracketed(condition.this), unbracketed(condition.expression)]
@@ -257,4 +257,4 @@ def _equality(condition: exp.Expression) -> Equality | None:
     if found[0] is None or found[1] is None:
         return None
     (a, a_column), (b, b_column) = sorted((int(m[1]), int(m[2])) for m in found if m)
-    return Equality(a, a_column, b, b_column)
+    return EqualColumns(a, a_column, b, b_column)

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean
-from steadyview.views.columns import Scope, Visible
+from steadyview.views.columns import Scope, VisibleColumn
 from steadyview.views.dialect import Spelled
 from steadyview.views.functions import INSTEAD, PLANNED, SCALAR, SESSION_WORDS, refusal_of
 from steadyview.views.misreadings import unknown_type
@@ -137,7 +137,7 @@ class Binder:
         return None
 
     def _ambiguous(
-        self, node: exp.Expression, parts: tuple[str, ...], found: list[Visible]
+        self, node: exp.Expression, parts: tuple[str, ...], found: list[VisibleColumn]
     ) -> ViewRefused:
         listed = ", ".join(f'"{".".join((*c.qualifier, c.name))}"' for c in found)
         fact = f'uses "{".".join(parts)}", which may be {listed}'
@@ -284,7 +284,7 @@ class Binder:
         return node.copy()
 
 
-def usable(source: SourceText, column: Visible, offset: int) -> exp.Expression:
+def usable(source: SourceText, column: VisibleColumn, offset: int) -> exp.Expression:
     """What the column stands for; UNSUPPORTED_TYPE if its values cannot be kept."""
     if column.unsupported is not None:
         fact = f'uses column "{column.name}", which cannot be kept: {column.unsupported}'

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 
 @dataclass(frozen=True)
-class Visible:
+class VisibleColumn:
     """A column in scope and the bound expression it stands for.
 
     `hidden`: seen by its qualifier only. `unsupported` says why it cannot be used.
@@ -42,13 +42,13 @@ class Visible:
 class Scope:
     """The columns of FROM, in order."""
 
-    columns: tuple[Visible, ...] = ()
+    columns: tuple[VisibleColumn, ...] = ()
 
-    def find(self, parts: tuple[str, ...]) -> list[Visible]:
+    def find(self, parts: tuple[str, ...]) -> list[VisibleColumn]:
         """All columns the dotted name may mean."""
         return [c for c in self.columns if c.is_called(parts)]
 
-    def star(self, qualifier: tuple[str, ...]) -> list[Visible]:
+    def star(self, qualifier: tuple[str, ...]) -> list[VisibleColumn]:
         """The columns of `*`, or of `qualifier.*`, in Spark's order."""
         if not qualifier:
             return [c for c in self.columns if not c.hidden]

@@ -40,7 +40,7 @@ class Occurrence:
 
 
 @dataclass(frozen=True)
-class Equality:
+class EqualColumns:
     """`t{left}.c{left_column} = t{right}.c{right_column}`, left < right, both plain columns."""
 
     left: int
@@ -74,7 +74,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Average:
+class AverageCall:
     """An AVG in the user's text: where it stands, where its argument does, and a number.
 
     Offsets in the view's SELECT, from and up to. In a grouping the number is the argument's.
@@ -94,7 +94,7 @@ class Grouping:
 
     keys: tuple[str, ...]
     arguments: tuple[Argument, ...]
-    averages: tuple[Average, ...] = field(default=(), compare=False)
+    averages: tuple[AverageCall, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Definition:
     text: str
     level: str
     occurrences: tuple[Occurrence, ...]
-    equalities: tuple[Equality, ...]
+    equalities: tuple[EqualColumns, ...]
     residuals: tuple[Residual, ...]
     outputs: tuple[Output, ...]
     grouping: Grouping | None = None

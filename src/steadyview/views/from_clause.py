@@ -13,11 +13,11 @@ from steadyview.errors import ViewRefused
 from steadyview.plans.draft import RelationInput, ViewInput
 from steadyview.views.binding import Binder
 from steadyview.views.blocks import Block
-from steadyview.views.columns import Scope, Visible
+from steadyview.views.columns import Scope, VisibleColumn
 from steadyview.views.joining import Joining
 from steadyview.views.names import find_relation
 from steadyview.views.relational import NOTHING, Constants
-from steadyview.views.rows import Named, Rows, Sight, product, scope_of
+from steadyview.views.rows import BlockRows, Named, Sight, product, scope_of
 from steadyview.views.trees import column, place
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ class FromClause:
     sight: Sight
     block: Block
 
-    def rows(self, query: exp.Select) -> Rows:
+    def rows(self, query: exp.Select) -> BlockRows:
         """All that the query reads; one row of nothing where it has no FROM."""
         clause = query.args.get("from_")
         if clause is None:
-            return Rows(NOTHING)
+            return BlockRows(NOTHING)
         return self._joined(self._relation(clause.this), query.args.get("joins") or ())
 
-    def _joined(self, current: Rows, joins: Sequence[exp.Join]) -> Rows:
+    def _joined(self, current: BlockRows, joins: Sequence[exp.Join]) -> BlockRows:
         """Joins bind tighter than commas."""
-        groups: list[Rows] = []
+        groups: list[BlockRows] = []
         for join in joins:
             if self._is_comma(join):
                 groups.append(current)
@@ -65,7 +65,7 @@ class FromClause:
         way = "write every ON right behind the JOIN that it belongs to"
         raise source.refusal("UNSUPPORTED_SYNTAX", at, fact, instead=way, recompute=False)
 
-    def _relation(self, node: exp.Expression) -> Rows:
+    def _relation(self, node: exp.Expression) -> BlockRows:
         if isinstance(node, exp.Table):
             return self._table(node)
         if isinstance(node, exp.Values):
@@ -96,7 +96,7 @@ class FromClause:
             "TABLE_FUNCTION", at, fact, instead=way, recompute=recompute
         )
 
-    def _bracketed(self, node: exp.Subquery) -> Rows:
+    def _bracketed(self, node: exp.Subquery) -> BlockRows:
         """Joins in brackets."""
         first = node.this.copy()
         first.set("joins", None)
@@ -105,7 +105,7 @@ class FromClause:
             rows.scope = self._aliased(rows.scope, node)
         return rows
 
-    def _table(self, node: exp.Table) -> Rows:
+    def _table(self, node: exp.Table) -> BlockRows:
         if not isinstance(node.this, exp.Identifier):
             raise self._function(node)
         parts = tuple(part.name for part in node.parts)
@@ -117,13 +117,13 @@ class FromClause:
             rows.scope = self._aliased(rows.scope, node)
         return rows
 
-    def _with_query(self, name: str) -> Rows:
+    def _with_query(self, name: str) -> BlockRows:
         cte, seen = self.sight.ctes[name]
         rows = self.reader.with_query(cte, seen, self.block)
         rows.scope = self._aliased(scope_of(rows.columns), cte)
         return rows
 
-    def _stored(self, node: exp.Table, parts: tuple[str, ...]) -> Rows:
+    def _stored(self, node: exp.Table, parts: tuple[str, ...]) -> BlockRows:
         alias = node.alias or parts[-1]
         view = self._view(parts)
         if view is not None:
@@ -141,19 +141,19 @@ class FromClause:
             return None
         return next((view for view in world.views if view.lower() == name), None)
 
-    def _other_view(self, view: str, parts: tuple[str, ...], alias: str, at: int) -> Rows:
+    def _other_view(self, view: str, parts: tuple[str, ...], alias: str, at: int) -> BlockRows:
         described = self.reader.world.views[view]
         scan = self.block.scan(ViewInput(view), len(described), alias)
         self.reader.check_scans(self.block, at)
         visible = []
         for (name, type_), stored in zip(described, scan.columns, strict=True):
             self.block.types[stored] = type_
-            visible.append(Visible(parts, name, column(stored)))
-        return Rows(scan, Scope(tuple(visible)))
+            visible.append(VisibleColumn(parts, name, column(stored)))
+        return BlockRows(scan, Scope(tuple(visible)))
 
     def _occurrence(
         self, relation: RelationSchema, parts: tuple[str, ...], alias: str, at: int
-    ) -> Rows:
+    ) -> BlockRows:
         unsupported = self.reader.world.unsupported.get(relation.name, {})
         usable = [i for i, c in enumerate(relation.columns) if c.name not in unsupported]
         width, spare = len(relation.columns), usable[0] if usable else 0
@@ -163,12 +163,12 @@ class FromClause:
         for c, stored in zip(relation.columns, scan.columns, strict=True):
             self.block.types[stored] = c.type
             kind = unsupported.get(c.name)
-            visible.append(Visible(parts, c.name, column(stored), unsupported=kind))
+            visible.append(VisibleColumn(parts, c.name, column(stored), unsupported=kind))
         known = {c.name for c in relation.columns}
         for name, kind in unsupported.items():
             if name not in known:
-                visible.append(Visible(parts, name, exp.Null(), unsupported=kind))
-        return Rows(scan, Scope(tuple(visible)))
+                visible.append(VisibleColumn(parts, name, exp.Null(), unsupported=kind))
+        return BlockRows(scan, Scope(tuple(visible)))
 
     def _aliased(self, scope: Scope, node: exp.Expression) -> Scope:
         alias = node.args.get("alias")
@@ -189,7 +189,7 @@ def _holds_joins(node: exp.Expression) -> bool:
     return joins or isinstance(node, exp.Table)
 
 
-def values(reader: Reader, query: exp.Values, sight: Sight, block: Block) -> Rows:
+def values(reader: Reader, query: exp.Values, sight: Sight, block: Block) -> BlockRows:
     """The rows of VALUES; their columns are `col1`, `col2`, ..."""
     binder = Binder(reader.source, Scope(), sight.outer)
     rows = []
@@ -201,4 +201,4 @@ def values(reader: Reader, query: exp.Values, sight: Sight, block: Block) -> Row
         raise reader.source.refusal("SYNTAX_ERROR", at, "has rows of different lengths in VALUES")
     columns = tuple(block.fresh("p") for _ in range(width))
     named = tuple(Named(f"col{i + 1}", column(c), at) for i, c in enumerate(columns))
-    return Rows(Constants(columns, tuple(rows)), columns=named)
+    return BlockRows(Constants(columns, tuple(rows)), columns=named)

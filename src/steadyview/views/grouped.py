@@ -22,9 +22,9 @@ from steadyview.views.columns import Scope
 from steadyview.views.dialect import written
 from steadyview.views.functions import PLANNED
 from steadyview.views.relational import Scanned, finished
-from steadyview.views.rows import Named, Rows, Sight
+from steadyview.views.rows import BlockRows, Named, Sight
 from steadyview.views.select_items import Item, items, own_name
-from steadyview.views.subqueries import Asking, asks
+from steadyview.views.subqueries import Subqueries, asks
 from steadyview.views.trees import (
     all_names,
     canonical,
@@ -73,7 +73,7 @@ class Above:
     """The block above the groups: its rows are the groups."""
 
     block: Block
-    rows: Rows
+    rows: BlockRows
     values: dict[str, exp.Expression]
 
 
@@ -207,7 +207,7 @@ class GroupedQuery:
         return [self._marked(item.value, replace(self._plain_binder(), aliases=aliases))]
 
     def _marked(self, node: exp.Expression, binder: Binder) -> exp.Expression:
-        asking = Asking.over(self._reader, self._rows, self._sight, self._block)
+        asking = Subqueries.over(self._reader, self._rows, self._sight, self._block)
         return replace(asking, binder=binder).value(node)
 
     def _alias_before(self, number: int):  # type: ignore[no-untyped-def]
@@ -251,7 +251,7 @@ class GroupedQuery:
             known = self._grouped_marks
             return replace(binder, subquery=lambda asked: known[written(asked)].copy()).bind(node)
         asking = replace(binder, after=lambda value: self._over(value, above))
-        own = Asking.over(self._reader, above.rows, self._sight, above.block)
+        own = Subqueries.over(self._reader, above.rows, self._sight, above.block)
         return replace(own, binder=asking).value(node)
 
     def _over(self, value: exp.Expression, above: Above | None) -> exp.Expression:
@@ -283,7 +283,7 @@ class GroupedQuery:
         values: dict[str, exp.Expression] = {
             n: column(c) for n, c in zip(shown, scan.columns, strict=True)
         }
-        above = Above(block, Rows(scan, self._scope_above(scan, values)), values)
+        above = Above(block, BlockRows(scan, self._scope_above(scan, values)), values)
         if having is not None:
             for part in conjuncts(having.this):
                 above.rows.require([self._output(part, above)])

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from steadyview.views.definition import Definition, Equality
+from steadyview.views.definition import Definition, EqualColumns
 
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 _INTEGERS = {"SMALLINT", "INT", "BIGINT"}
@@ -49,7 +49,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Step:
+class TreeStep:
     """Go along `edge`; then every one of `conditions` (SQL) can and must be applied."""
 
     edge: Edge
@@ -68,13 +68,13 @@ class JoinTree:
         """The conditions that hold or fail with a row of `start` alone (constants among them)."""
         return _bound(self.conditions, frozenset(), frozenset({start}), starting=True)
 
-    def steps(self, start: int) -> tuple[Step, ...]:
+    def steps(self, start: int) -> tuple[TreeStep, ...]:
         """The way from `start` to every other occurrence, nearest first."""
-        steps: list[Step] = []
+        steps: list[TreeStep] = []
         bound = frozenset({start})
         for edge in self._outward(start):
             reached = bound | {edge.v}
-            steps.append(Step(edge, _bound(self.conditions, bound, reached)))
+            steps.append(TreeStep(edge, _bound(self.conditions, bound, reached)))
             bound = reached
         return tuple(steps)
 
@@ -154,7 +154,7 @@ def _equalities(definition: Definition, u: int, v: int) -> list[tuple[int, int]]
     return [columns for e in definition.equalities if (columns := _directed(e, u, v))]
 
 
-def _directed(e: Equality, u: int, v: int) -> tuple[int, int] | None:
+def _directed(e: EqualColumns, u: int, v: int) -> tuple[int, int] | None:
     if (e.left, e.right) == (u, v):
         return e.left_column, e.right_column
     if (e.left, e.right) == (v, u):

@@ -19,10 +19,10 @@ from sqlglot import exp
 from steadyview.plans.split_join import Kind
 from steadyview.views.binding import Binder
 from steadyview.views.blocks import Block
-from steadyview.views.columns import Scope, Visible
+from steadyview.views.columns import Scope, VisibleColumn
 from steadyview.views.relational import Projected, halved, joined
-from steadyview.views.rows import Rows, Sight
-from steadyview.views.subqueries import Asking, asks
+from steadyview.views.rows import BlockRows, Sight
+from steadyview.views.subqueries import Subqueries, asks
 from steadyview.views.trees import column, conjuncts, inside, place, plain
 
 if TYPE_CHECKING:
@@ -45,25 +45,25 @@ class Joining:
     sight: Sight
     block: Block
 
-    def joined(self, left: Rows, right: Rows, join: exp.Join) -> Rows:
+    def joined(self, left: BlockRows, right: BlockRows, join: exp.Join) -> BlockRows:
         """The join of two relations, as the text says it."""
         kind = _kind(join)
         if kind == "inner":
             return self._inner(left, right, join)
         return self._split(kind, left, right, join)
 
-    def _inner(self, left: Rows, right: Rows, join: exp.Join) -> Rows:
+    def _inner(self, left: BlockRows, right: BlockRows, join: exp.Join) -> BlockRows:
         scope, conditions = self._merged(left, right, join, "inner")
         both = left.scope.beside(right.scope)
         relation = joined(left.relation, right.relation)
-        rows = Rows(relation, both, beyond=left.beyond + right.beyond)
+        rows = BlockRows(relation, both, beyond=left.beyond + right.beyond)
         rows.require(conditions)
         if join.args.get("on"):
-            Asking.over(self.reader, rows, self.sight, self.block).require(join.args["on"])
+            Subqueries.over(self.reader, rows, self.sight, self.block).require(join.args["on"])
         rows.scope = scope
         return rows
 
-    def _split(self, kind: str, left: Rows, right: Rows, join: exp.Join) -> Rows:
+    def _split(self, kind: str, left: BlockRows, right: BlockRows, join: exp.Join) -> BlockRows:
         for condition in (*left.beyond, *right.beyond):
             fact = "uses a column of the query around it below an outer join"
             way = "compare with columns of the query around in WHERE, outside of outer joins"
@@ -76,9 +76,9 @@ class Joining:
         conditions += self._on(left, right, join)
         sides = (right, left) if kind == "right" else (left, right)
         relation = halved(_KINDS[kind], sides[0].relation, sides[1].relation, conditions)
-        return Rows(relation, left.scope if kind in ("semi", "anti") else scope)
+        return BlockRows(relation, left.scope if kind in ("semi", "anti") else scope)
 
-    def _on(self, left: Rows, right: Rows, join: exp.Join) -> list[exp.Expression]:
+    def _on(self, left: BlockRows, right: BlockRows, join: exp.Join) -> list[exp.Expression]:
         """The conditions of ON; EXISTS and IN of one side alone become marks of that side."""
         on = join.args.get("on")
         both = left.scope.beside(right.scope)
@@ -86,13 +86,13 @@ class Joining:
         for part in conjuncts(on) if on is not None else ():
             if any(asks(node) for node in part.walk()):
                 side = self._side_of(part, left, right)
-                found.append(Asking.over(self.reader, side, self.sight, self.block).value(part))
+                found.append(Subqueries.over(self.reader, side, self.sight, self.block).value(part))
             else:
                 found.append(Binder(self.reader.source, both, self.sight.outer).bind(part))
         self.reader.check_clock(found, self.block)
         return found
 
-    def _side_of(self, part: exp.Expression, left: Rows, right: Rows) -> Rows:
+    def _side_of(self, part: exp.Expression, left: BlockRows, right: BlockRows) -> BlockRows:
         """The side that all names of the expression mean."""
         named = [tuple(p.name for p in c.parts) for c in part.find_all(exp.Column)]
         for side, other in ((right, left), (left, right)):
@@ -104,7 +104,7 @@ class Joining:
         raise self.reader.source.refusal("SUBQUERY", place(asked), fact, instead=way)
 
     def _merged(
-        self, left: Rows, right: Rows, join: exp.Join, kind: str
+        self, left: BlockRows, right: BlockRows, join: exp.Join, kind: str
     ) -> tuple[Scope, list[exp.Expression]]:
         """The scope of the join, and what USING asks for."""
         using = join.args.get("using") or ()
@@ -122,7 +122,9 @@ class Joining:
         columns = (*shown, *_without(left.scope, lefts), *_without(right.scope, rights), *hidden)
         return Scope(columns), conditions
 
-    def _key(self, left: Scope, right: Scope, word: exp.Expression) -> tuple[Visible, Visible]:
+    def _key(
+        self, left: Scope, right: Scope, word: exp.Expression
+    ) -> tuple[VisibleColumn, VisibleColumn]:
         named = exp.Column(this=word.copy())
         named.meta["start"] = place(word)
         for side in (left, right):
@@ -130,7 +132,7 @@ class Joining:
         return left.find((word.name,))[0], right.find((word.name,))[0]
 
 
-def _pad(rows: Rows, block: Block) -> None:
+def _pad(rows: BlockRows, block: Block) -> None:
     """Columns that are computed must be NULL in a padded row: they are made below the join."""
     fresh: list[tuple[str, exp.Expression]] = []
     columns = []
@@ -151,15 +153,15 @@ def _kind(join: exp.Join) -> str:
     return kind if kind in ("semi", "anti") else str(join.side or "inner").lower()
 
 
-def _shown_key(left: Visible, right: Visible, kind: str) -> Visible:
+def _shown_key(left: VisibleColumn, right: VisibleColumn, kind: str) -> VisibleColumn:
     """The key that is seen without a qualifier."""
     if kind == "right":
         return right
     if kind != "full":
         return left
     both = exp.Anonymous(this="COALESCE", expressions=[inside(left.value), inside(right.value)])
-    return Visible((), left.name, both)
+    return VisibleColumn((), left.name, both)
 
 
-def _without(scope: Scope, keys: Sequence[Visible]) -> list[Visible]:
+def _without(scope: Scope, keys: Sequence[VisibleColumn]) -> list[VisibleColumn]:
     return [c for c in scope.columns if all(c is not key for key in keys)]

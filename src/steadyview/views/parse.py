@@ -83,7 +83,7 @@ def parse_view(file_name_stem: str, text: str) -> ViewText:
     >>> parse_view("v", "CREATE MATERIALIZED VIEW w AS SELECT 1 AS a;").select
     'SELECT 1 AS a'
     """
-    return _Reader(SourceText(text, view=file_name_stem)).view()
+    return _FileReader(SourceText(text, view=file_name_stem)).view()
 
 
 def view_name(file_name_stem: str, text: str) -> str:
@@ -111,12 +111,12 @@ def renamed(file_name_stem: str, text: str, new: str) -> str:
         raise source.refuse_at("VIEW_NAME", 0, f'cannot have the name "{new}"')
     if source.word(0) != "CREATE":
         return text
-    token = _Reader(source).created()
+    token = _FileReader(source).created()
     spelt = f"`{new}`" if token.raw.startswith("`") else new
     return text[: token.start] + spelt + text[token.stop :]
 
 
-class _Reader:
+class _FileReader:
     """Reads one file's tokens from left to right."""
 
     def __init__(self, source: SourceText) -> None:

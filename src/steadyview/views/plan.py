@@ -13,7 +13,7 @@ from steadyview.views.fusing import fused
 from steadyview.views.parse import ViewText
 from steadyview.views.queries import Reader
 from steadyview.views.reading import read_query
-from steadyview.views.rows import Named, Sight, World
+from steadyview.views.rows import Named, Readable, Sight
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import place
 
@@ -34,7 +34,7 @@ def plan_view(
     `views` has the columns and types of the project's other views.
     """
     source = view.source()
-    reader = Reader(source, World(relations, unsupported, views))
+    reader = Reader(source, Readable(relations, unsupported, views))
     draft, columns = reader.draft(read_query(source), Sight())
     check_names(source, columns)
     drafts = fused((*reader.drafts.made, draft))

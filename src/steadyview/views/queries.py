@@ -23,12 +23,12 @@ from steadyview.views.dialect import written
 from steadyview.views.from_clause import FromClause, values
 from steadyview.views.grouped import GroupedQuery, aggregates_in
 from steadyview.views.relational import finished
-from steadyview.views.rows import Named, Rows, Sight, World
+from steadyview.views.rows import BlockRows, Named, Readable, Sight
 from steadyview.views.select_items import items, own_name
 from steadyview.views.set_operations import added, adds, distinct, set_operation
 from steadyview.views.source_text import SourceText
 from steadyview.views.structure import check_query
-from steadyview.views.subqueries import Asking
+from steadyview.views.subqueries import Subqueries
 from steadyview.views.trees import all_names, column, place, unbracketed
 
 
@@ -39,7 +39,7 @@ class Reader:
     AVGs by the places of these in the text.
     """
 
-    def __init__(self, source: SourceText, world: World, *, share: bool = True) -> None:
+    def __init__(self, source: SourceText, world: Readable, *, share: bool = True) -> None:
         self.source = source
         self.world = world
         self.drafts = Drafts()
@@ -63,7 +63,7 @@ class Reader:
         return self._plain(self._into(query, sight, block), block, query)
 
     def _plain(
-        self, rows: Rows, block: Block, query: exp.Expression
+        self, rows: BlockRows, block: Block, query: exp.Expression
     ) -> tuple[Draft, tuple[Named, ...]]:
         below = finished(rows.relation, all_names(c.value for c in rows.columns))
         outputs = tuple(
@@ -81,7 +81,7 @@ class Reader:
         says = words if len(words) <= 60 else f"{words[:57]}..."
         return Draft(operator, tuple(block.inputs), grouped, says)
 
-    def query(self, query: exp.Expression, sight: Sight, block: Block) -> Rows:
+    def query(self, query: exp.Expression, sight: Sight, block: Block) -> BlockRows:
         """The query's rows as part of the block: read into it, or scanned."""
         query = unwrapped(query)
         check_query(self.source, query)
@@ -93,13 +93,15 @@ class Reader:
             return self._scanned(query, sight, block, None)
         return self._into(query, sight.with_ctes(query), block)
 
-    def with_query(self, cte: exp.CTE, sight: Sight, block: Block) -> Rows:
+    def with_query(self, cte: exp.CTE, sight: Sight, block: Block) -> BlockRows:
         """A WITH query's rows: one draft where it may be read again."""
         if self._share and _is_read_again(cte):
             return self._scanned(cte.this, sight, block, id(cte))
         return self.query(cte.this, sight, block)
 
-    def _scanned(self, query: exp.Expression, sight: Sight, block: Block, key: int | None) -> Rows:
+    def _scanned(
+        self, query: exp.Expression, sight: Sight, block: Block, key: int | None
+    ) -> BlockRows:
         """The query as a draft, scanned by the block; one draft per key."""
         known = None if key is None else self._shared.get(key)
         if known is None:
@@ -111,7 +113,7 @@ class Reader:
         scan = block.scan(DraftInput(number), len(columns), "")
         self.check_scans(block, place(query))
         pairs = zip(columns, scan.columns, strict=True)
-        return Rows(scan, columns=tuple(replace(c, value=column(n)) for c, n in pairs))
+        return BlockRows(scan, columns=tuple(replace(c, value=column(n)) for c, n in pairs))
 
     def check_scans(self, block: Block, at: int) -> None:
         """TOO_MANY_RELATIONS if the block reads more than can be kept."""
@@ -119,7 +121,7 @@ class Reader:
             fact = f"has more than {MOST_SCANS} occurrences of tables"
             raise self.source.refusal("TOO_MANY_RELATIONS", at, fact)
 
-    def _into(self, query: exp.Expression, sight: Sight, block: Block) -> Rows:
+    def _into(self, query: exp.Expression, sight: Sight, block: Block) -> BlockRows:
         if isinstance(query, exp.Values):
             return values(self, query, sight, block)
         if isinstance(query, exp.SetOperation):
@@ -130,21 +132,21 @@ class Reader:
         rows.columns = self._selected(query, rows, sight, block)
         return rows
 
-    def read_from(self, query: exp.Select, sight: Sight, block: Block) -> Rows:
+    def read_from(self, query: exp.Select, sight: Sight, block: Block) -> BlockRows:
         """FROM and WHERE."""
         rows = FromClause(self, sight, block).rows(query)
         where = query.args.get("where")
         if where is not None:
-            Asking.over(self, rows, sight, block).require(where.this)
+            Subqueries.over(self, rows, sight, block).require(where.this)
         return rows
 
     def _selected(
-        self, query: exp.Select, rows: Rows, sight: Sight, block: Block
+        self, query: exp.Select, rows: BlockRows, sight: Sight, block: Block
     ) -> tuple[Named, ...]:
         """The columns of a query without groups; an alias may be used to the right of it."""
         found: list[Named] = []
         aliases: dict[str, exp.Expression] = {}
-        asking = Asking.over(self, rows, sight, block)
+        asking = Subqueries.over(self, rows, sight, block)
         asking.binder = replace(asking.binder, aliases=aliases.get)
         for item in items(self.source, query):
             if item.star is not None:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from steadyview.changes import RelationName, RelationSchema
-from steadyview.views.definition import Average
+from steadyview.views.definition import AverageCall
 from steadyview.views.functions import AGGREGATES
 from steadyview.views.names import find_relation
 from steadyview.views.parse import ViewText
@@ -48,7 +48,7 @@ def with_tables(
     relations: Sequence[RelationSchema],
     views: Mapping[str, str] | None = None,
     *,
-    averages: Sequence[Average] = (),
+    averages: Sequence[AverageCall] = (),
     exact: bool = False,
 ) -> str:
     """The view's SELECT, reading `names[relation]` (quoted already) for every watched relation.
@@ -76,7 +76,7 @@ def with_tables(
     return _spliced(source.text, changes, 0, len(source.text))
 
 
-def averages_in(view: ViewText) -> tuple[Average, ...]:
+def averages_in(view: ViewText) -> tuple[AverageCall, ...]:
     """Every AVG in the text, in order, numbered."""
     source = view.source()
     found = []
@@ -85,15 +85,15 @@ def averages_in(view: ViewText) -> tuple[Average, ...]:
         if AGGREGATES.get(name) == "AVG":
             found.append(_average_at(source, place(call)))
     found.sort(key=lambda a: a.call)
-    return tuple(Average(a.call, a.argument, i) for i, a in enumerate(found))
+    return tuple(AverageCall(a.call, a.argument, i) for i, a in enumerate(found))
 
 
-def _average_at(source: SourceText, offset: int) -> Average:
+def _average_at(source: SourceText, offset: int) -> AverageCall:
     at = next(i for i, t in enumerate(source.tokens) if t.start == offset)
     close = source.partner[at + 1]
     tokens = source.tokens
     argument = (tokens[at + 2].start, tokens[close - 1].stop)
-    return Average((tokens[at].start, tokens[close].stop), argument, 0)
+    return AverageCall((tokens[at].start, tokens[close].stop), argument, 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from steadyview.changes import RelationName, RelationSchema
-from steadyview.views.columns import Scope, Visible
+from steadyview.views.columns import Scope, VisibleColumn
 from steadyview.views.relational import Relational, filtered, joined
 from steadyview.views.trees import names
 
 
 @dataclass(frozen=True)
-class World:
+class Readable:
     """What the view may read: watched relations, their unusable columns, other views' columns."""
 
     relations: Sequence[RelationSchema]
@@ -61,7 +61,7 @@ class Named:
 
 
 @dataclass
-class Rows:
+class BlockRows:
     """A query or FROM clause read into a block.
 
     `beyond`: conditions that speak of columns around the query, still to be met. `marks`: what took
@@ -82,15 +82,17 @@ class Rows:
         self.beyond += tuple(c for c in conditions if not names(c) <= own)
 
 
-def product(groups: Sequence[Rows]) -> Rows:
+def product(groups: Sequence[BlockRows]) -> BlockRows:
     """All pairs."""
     first, *others = groups
     for other in others:
         relation = joined(first.relation, other.relation)
-        first = Rows(relation, first.scope.beside(other.scope), beyond=first.beyond + other.beyond)
+        first = BlockRows(
+            relation, first.scope.beside(other.scope), beyond=first.beyond + other.beyond
+        )
     return first
 
 
 def scope_of(columns: Sequence[Named]) -> Scope:
     """The columns of a query without a name."""
-    return Scope(tuple(Visible(("",), c.name, c.value) for c in columns))
+    return Scope(tuple(VisibleColumn(("",), c.name, c.value) for c in columns))

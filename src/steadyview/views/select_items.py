@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from steadyview.nearest import nearest_or_all
-from steadyview.views.columns import Scope, Visible
+from steadyview.views.columns import Scope, VisibleColumn
 from steadyview.views.functions import PLANNED
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import place
@@ -24,7 +24,7 @@ class Item:
     span: tuple[int, int]
     star: tuple[str, ...] | None = None
 
-    def stars(self, source: SourceText, scope: Scope) -> list[Visible]:
+    def stars(self, source: SourceText, scope: Scope) -> list[VisibleColumn]:
         """The columns that the star stands for; UNKNOWN_COLUMN if there are none."""
         found = scope.star(self.star or ())
         if not found:

@@ -17,7 +17,7 @@ from steadyview.views.binding import unwrapped
 from steadyview.views.blocks import Block
 from steadyview.views.dialect import written
 from steadyview.views.relational import Added, Projected, finished
-from steadyview.views.rows import Named, Rows, Sight
+from steadyview.views.rows import BlockRows, Named, Sight
 from steadyview.views.trees import all_names, column, place, unbracketed
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def adds(query: exp.Expression) -> bool:
     return isinstance(query, exp.Union) and not query.args.get("distinct")
 
 
-def added(reader: Reader, query: exp.Expression, sight: Sight, block: Block) -> Rows:
+def added(reader: Reader, query: exp.Expression, sight: Sight, block: Block) -> BlockRows:
     """The bag sum of the queries of a UNION, as part of the block; ALL or not."""
     every = not adds(query)
     parts = [p for side in (query.this, query.expression) for p in _summands(side, every=every)]
@@ -48,7 +48,7 @@ def added(reader: Reader, query: exp.Expression, sight: Sight, block: Block) -> 
     sides = tuple(_projected(rows, block) for rows in read)
     columns = tuple(block.fresh("p") for _ in range(width))
     named = [replace(c, value=column(n)) for c, n in zip(read[0].columns, columns, strict=True)]
-    return Rows(Added(sides, columns), columns=tuple(named))
+    return BlockRows(Added(sides, columns), columns=tuple(named))
 
 
 def _summands(query: exp.Expression, *, every: bool) -> list[exp.Expression]:
@@ -91,7 +91,7 @@ def distinct(reader: Reader, query: exp.Select, sight: Sight) -> tuple[Draft, tu
 
 
 def keyed(
-    reader: Reader, rows: Rows, block: Block, query: exp.Expression
+    reader: Reader, rows: BlockRows, block: Block, query: exp.Expression
 ) -> tuple[Draft, tuple[Named, ...]]:
     """Every row once."""
     keys = tuple((f"g{i}", written(unbracketed(c.value))) for i, c in enumerate(rows.columns))
@@ -100,11 +100,11 @@ def keyed(
     return reader.made(operator, block, Grouped(keys, (), outputs), query), rows.columns
 
 
-def _projected(rows: Rows, block: Block) -> Projected:
+def _projected(rows: BlockRows, block: Block) -> Projected:
     return Projected(rows.relation, tuple((block.fresh("p"), c.value) for c in rows.columns))
 
 
-def _tallied(rows: Rows, block: Block, left: str, right: str) -> Projected:
+def _tallied(rows: BlockRows, block: Block, left: str, right: str) -> Projected:
     """The side's columns, and what each of its rows adds to the two counts."""
     side = _projected(rows, block)
     tallies = tuple((block.fresh("p"), exp.Literal.number(n)) for n in (left, right))

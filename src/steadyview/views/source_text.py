@@ -50,7 +50,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Span:
+class TokenSpan:
     """Tokens number `start` up to, not including, `stop`."""
 
     start: int
@@ -115,7 +115,7 @@ class SourceText:
         """The word of token `index`, empty for names in quotes, literals, and beyond the ends."""
         return self.tokens[index].word if 0 <= index < len(self.tokens) else ""
 
-    def slice(self, span: Span) -> str:
+    def slice(self, span: TokenSpan) -> str:
         """The text from the span's first token to its last, exactly as written."""
         if span.start >= span.stop:
             return ""

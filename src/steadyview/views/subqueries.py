@@ -23,7 +23,7 @@ from steadyview.views.blocks import Block
 from steadyview.views.columns import Scope
 from steadyview.views.dialect import written
 from steadyview.views.relational import halved
-from steadyview.views.rows import Rows, Sight
+from steadyview.views.rows import BlockRows, Sight
 from steadyview.views.trees import (
     column,
     conjunction,
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Asking:
+class Subqueries:
     """Conditions and values over `rows`, whose subqueries speak of `scope`.
 
     `binder` binds the expressions; by default over the rows' own scope.
     """
 
     reader: Reader
-    rows: Rows
+    rows: BlockRows
     sight: Sight
     block: Block
     scope: Scope
     binder: Binder
 
     @staticmethod
-    def over(reader: Reader, rows: Rows, sight: Sight, block: Block) -> Asking:
+    def over(reader: Reader, rows: BlockRows, sight: Sight, block: Block) -> Subqueries:
         """Over the rows' own scope."""
         binder = Binder(reader.source, rows.scope, sight.outer, sight.reach)
-        return Asking(reader, rows, sight, block, rows.scope, binder)
+        return Subqueries(reader, rows, sight, block, rows.scope, binder)
 
     def require(self, condition: exp.Expression) -> None:
         """Only rows that meet the condition; its parts with subqueries last."""
@@ -125,7 +125,7 @@ class Asking:
         self.rows.relation = halved("mark", relation, inner.relation, conditions, mark)
         return column(mark)
 
-    def _subquery(self, asked: exp.Expression) -> tuple[Rows, list[exp.Expression]]:
+    def _subquery(self, asked: exp.Expression) -> tuple[BlockRows, list[exp.Expression]]:
         """The subquery's rows, and what they must meet; DISTINCT means nothing in it."""
         query = unwrapped(asked.this if isinstance(asked, exp.Exists) else asked.args["query"])
         if query.args.get("distinct") and not self.reader.is_grouped(query):
@@ -134,7 +134,7 @@ class Asking:
         inner = self.reader.query(query, self.sight.within(self.scope), self.block)
         return inner, list(inner.beyond)
 
-    def _compared(self, asked: exp.Expression, inner: Rows) -> exp.Expression | None:
+    def _compared(self, asked: exp.Expression, inner: BlockRows) -> exp.Expression | None:
         """What IN compares."""
         if not isinstance(asked, exp.In):
             return None
@@ -151,7 +151,7 @@ class Asking:
             for a, b in zip(cells, inner.columns, strict=True)
         )
 
-    def _check_reach(self, conditions: Sequence[exp.Expression], inner: Rows) -> None:
+    def _check_reach(self, conditions: Sequence[exp.Expression], inner: BlockRows) -> None:
         known = {*self.rows.relation.columns, *inner.relation.columns}
         for condition in conditions:
             if not names(condition) <= known:

@@ -28,7 +28,7 @@ from steadyview.plans.lineage import holds_all
 from steadyview.plans.operator import Rendering
 from steadyview.plans.plan import PlanNode
 from steadyview.warehouse.impossible import below_zero
-from steadyview.warehouse.view_store import CN, COUNT, Change, ViewStore, ddl, quoted
+from steadyview.warehouse.view_store import CN, COUNT, NodeChange, ViewStore, ddl, quoted
 
 _SCANNED = 2_000_000
 """A state of up to so many rows is searched by the driver for the keys that matter."""
@@ -38,7 +38,7 @@ _SCANNED = 2_000_000
 class Computed:
     """A change; `below`: a key that would have fewer than no rows, for people."""
 
-    change: Change
+    change: NodeChange
     below: str | None = None
 
 
@@ -110,9 +110,9 @@ class NodeStatement:
         """What a result of the node's statement means for its tables."""
         fold = self._node.fold
         if fold is None:
-            return Computed(Change(found.select([n for n, _ in self._store.shape.delta])))
+            return Computed(NodeChange(found.select([n for n, _ in self._store.shape.delta])))
         rows, steps = _rows(found, fold), _steps(found, fold)
-        return Computed(Change(rows, steps), _below(found, fold))
+        return Computed(NodeChange(rows, steps), _below(found, fold))
 
     def uncompensated(self, after: int, upto: int) -> pa.Table:
         """What the same answers give if nothing compensates them: rows, or the state's steps."""
@@ -146,7 +146,7 @@ class NodeStatement:
         if fold is not None:
             low = spark.sql(f"SELECT * FROM {wide} WHERE {BELOW} LIMIT 1").toArrow()
             if below := _below(low, fold):
-                return Computed(Change(pa.table({})), below)
+                return Computed(NodeChange(pa.table({})), below)
             rows = _exploded(wide, fold)
             state = ", ".join([*fold.state_names, CN])
             since = store.steps.app_version("steps")
@@ -157,7 +157,7 @@ class NodeStatement:
         delta = store.delta.unused_folder("delta", upto)
         sql = f"SELECT * FROM ({rows}) WHERE {CN} > {since}"
         spark.sql(sql).write.mode("overwrite").parquet(str(delta))
-        return Computed(Change(delta, steps))
+        return Computed(NodeChange(delta, steps))
 
     def _written(self, label: str, sql: str) -> str:
         """A view of the result, computed once."""

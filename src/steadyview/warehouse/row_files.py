@@ -53,7 +53,7 @@ class RowGroup:
 
 
 @dataclass(frozen=True)
-class Change:
+class NetChange:
     """A net change: rows `c0`, `c1`, ..., each with `_count` copies, that go and that come."""
 
     gone: pa.Table
@@ -65,7 +65,7 @@ class Change:
         return not (self.gone.num_rows or self.come.num_rows)
 
 
-    def only(self, columns: Columns, wanted: pc.Expression | None) -> Change:
+    def only(self, columns: Columns, wanted: pc.Expression | None) -> NetChange:
         """What it does to the wanted rows, told by the columns' names."""
         if wanted is None:
             return self
@@ -74,10 +74,10 @@ class Change:
             rows.rename_columns(names).filter(wanted).rename_columns(rows.column_names)
             for rows in (self.gone, self.come)
         ]
-        return Change(*found)
+        return NetChange(*found)
 
 
-def net_change(store: ViewStore, version: int, after: int, upto: int) -> Change:
+def net_change(store: ViewStore, version: int, after: int, upto: int) -> NetChange:
     """What leads from the view's state at one cn to that at another, before it or after it."""
     low, high = min(after, upto), max(after, upto)
     files = store.delta_files(version, low, high)
@@ -95,7 +95,7 @@ def net_change(store: ViewStore, version: int, after: int, upto: int) -> Change:
     signed = signed.set_column(len(keys), COUNT, count)
     gone = signed.filter(pc.less(count, 0))
     gone = gone.set_column(len(keys), COUNT, pc.negate(gone[COUNT]))
-    return Change(gone, signed.filter(pc.greater(count, 0)))
+    return NetChange(gone, signed.filter(pc.greater(count, 0)))
 
 
 def copies(rows: pa.Table, columns: Columns) -> pa.Table:

@@ -17,7 +17,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True)
-class Mark:
+class TableMark:
     """The rows are those of `view` at `cn`, committed at `time` (ISO, None where forgotten).
 
     `id` is the view's in the catalog; `base`, of a recomputed view, the version of its base.
@@ -29,7 +29,7 @@ class Mark:
     id: int
     base: int | None
 
-    def same(self, other: Mark) -> bool:
+    def same(self, other: TableMark) -> bool:
         """Whether both say the same of the rows."""
         return (self.id, self.cn, self.base) == (other.id, other.cn, other.base)
 
@@ -48,12 +48,12 @@ def table_folder(root: Path, view: str) -> Path:
     return root / TABLES / name
 
 
-def read_mark(folder: Path) -> Mark | None:
+def read_mark(folder: Path) -> TableMark | None:
     """The mark of the table's newest commit; None if there is no table, or it is not ours."""
     try:
         with _newest(folder / "_delta_log").open(encoding="utf-8") as file:
             found = json.loads(file.readline())["commitInfo"]["userMetadata"]
-        return Mark(**json.loads(found))
+        return TableMark(**json.loads(found))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

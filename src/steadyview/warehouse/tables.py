@@ -35,7 +35,7 @@ from steadyview.warehouse.row_files import (
     rows_of,
     without,
 )
-from steadyview.warehouse.table_mark import Mark, read_mark, table_folder
+from steadyview.warehouse.table_mark import TableMark, read_mark, table_folder
 from steadyview.warehouse.view_store import ViewStore
 
 _APP = "table"
@@ -50,7 +50,7 @@ _WAREHOUSE = "steadyview.warehouse"
 
 
 @dataclass(frozen=True)
-class Owner:
+class TableOwner:
     """The warehouse that a table belongs to: its folder, its identity, and a folder for work."""
 
     root: Path
@@ -61,13 +61,13 @@ class Owner:
 class ViewTable:
     """The table of one view."""
 
-    def __init__(self, owner: Owner, store: ViewStore, row: ViewRow, time: str | None) -> None:
+    def __init__(self, owner: TableOwner, store: ViewStore, row: ViewRow, time: str | None) -> None:
         assert row.cn is not None
         base = row.base_version if row.kind == "recomputed" else None
         self._owner = owner
         self._store = store
         self._row = row
-        self._mark = Mark(row.name, row.cn, time, row.id, base)
+        self._mark = TableMark(row.name, row.cn, time, row.id, base)
         self._columns = store.shape.visible
         self._schema = pa.schema([(n, arrow_type(t)) for n, t in self._columns])
         self._table = Table(table_folder(owner.root, row.name))
@@ -88,7 +88,7 @@ class ViewTable:
         self._whole()
         return True
 
-    def _known(self) -> Mark | None:
+    def _known(self) -> TableMark | None:
         """What the table holds; None if that is not what we left there."""
         mark = read_mark(self._table.path)
         if mark is None or mark.id != self._row.id or mark.view != self._row.name:
@@ -97,7 +97,7 @@ class ViewTable:
         check_whole(self._table.files(self._version))
         return mark
 
-    def _moved(self, before: Mark) -> bool:
+    def _moved(self, before: TableMark) -> bool:
         """Write what has changed since; False where that cannot be told, or is too much."""
         if self._row.kind == "recomputed":
             return before.base == self._mark.base and self._commit([], [])
@@ -235,7 +235,7 @@ def vacuum(root: Path, view: str, retention: timedelta) -> None:
         Table(folder).vacuum(retention, mark.metadata())
 
 
-def remove_others(owner: Owner, views: Iterable[str]) -> list[str]:
+def remove_others(owner: TableOwner, views: Iterable[str]) -> list[str]:
     """Remove the tables of this warehouse that are none of these views'; their names."""
     wanted = [table_folder(owner.root, view) for view in views]
     names = {folder.name for folder in wanted}

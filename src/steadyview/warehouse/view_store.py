@@ -70,7 +70,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Change:
+class NodeChange:
     """What a batch did to a node: rows of its delta and, where it keeps a state, of its steps.
 
     Either tables at hand, or folders of Parquet files that Spark wrote below the tables.
@@ -119,7 +119,7 @@ class ViewStore:
         reached = self.delta.app_version(DELTA)
         return min(reached, self.steps.app_version(STEPS)) if self.shape.state else reached
 
-    def append(self, change: Change, upto: int) -> Appended:
+    def append(self, change: NodeChange, upto: int) -> Appended:
         """Append the change up to cn `upto`; what a table has already is not added again."""
         if change.steps is not None:
             self._appended(self.steps, STEPS, change.steps, upto)

@@ -41,7 +41,7 @@ from steadyview.sources.postgres import pgoutput
 from steadyview.sources.postgres.evidence import Identity
 from steadyview.sources.postgres.pgoutput import Begin, RelationMessage, RowMessages
 from steadyview.sources.postgres.position import Lsn
-from steadyview.sources.postgres.proof import MARKER, History, check_history
+from steadyview.sources.postgres.proof import MARKER, PastCommits, check_history
 from steadyview.sources.postgres.types import PgType, convert_good, pg_type
 
 Describe = Callable[[Sequence[tuple[int, int]]], list[str]]
@@ -56,7 +56,7 @@ class Beginning:
     warehouse: str
     position: Lsn
     next_seq: int
-    captured: History | None = None
+    captured: PastCommits | None = None
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Intake:
         self.identify(self._by_path.values())
         captured = beginning.captured
         self.position = beginning.position
-        self.history = History(captured.since if captured else beginning.position)
+        self.history = PastCommits(captured.since if captured else beginning.position)
         self.replaying = captured is not None
         self.unmarked = 0
         """Transactions of watched relations since the last marker of ours."""

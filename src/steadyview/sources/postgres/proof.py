@@ -41,14 +41,14 @@ class Server:
 
 
 @dataclass(frozen=True)
-class History:
+class PastCommits:
     """The commits from `since` on: there stands the marker, or, without one, the first position."""
 
     since: Lsn
     marker: str = ""
     digest: str = ""
 
-    def after(self, commit: Begin, marker: str) -> History:
+    def after(self, commit: Begin, marker: str) -> PastCommits:
         """With one more commit, which may be a marker of ours.
 
         >>> start = History(Lsn(1)).after(Begin(7, 100, 5), "")
@@ -56,8 +56,8 @@ class History:
         True
         """
         if marker:
-            return History(Lsn(commit.lsn), marker, _digest("", commit))
-        return History(self.since, self.marker, _digest(self.digest, commit))
+            return PastCommits(Lsn(commit.lsn), marker, _digest("", commit))
+        return PastCommits(self.since, self.marker, _digest(self.digest, commit))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Proof:
     slot: str
     publication: str
     server: Server
-    history: History
+    history: PastCommits
 
     def __str__(self) -> str:
         known = {
@@ -93,7 +93,7 @@ class Proof:
             known["slot"],
             known["publication"],
             Server(known["system"], known["database"], known["started"]),
-            History(Lsn.parse(known["since"]), known["marker"], known["digest"]),
+            PastCommits(Lsn.parse(known["since"]), known["marker"], known["digest"]),
         )
 
 
@@ -114,7 +114,7 @@ def check_database(source: str, expected: Server, found: Server) -> None:
         )
 
 
-def check_history(source: str, expected: History, found: History) -> None:
+def check_history(source: str, expected: PastCommits, found: PastCommits) -> None:
     """SourceDiverged if the log does not hold what was captured from it."""
     if expected != found:
         raise _another_past(source, _difference(expected, found))
@@ -136,7 +136,7 @@ def _another_past(source: str, detail: str) -> SourceDiverged:
     )
 
 
-def _difference(expected: History, found: History) -> str:
+def _difference(expected: PastCommits, found: PastCommits) -> str:
     if expected.marker and (expected.since, expected.marker) != (found.since, found.marker):
         seen = f'"{found.marker}" at {found.since}' if found.marker else "none there"
         return f'expected our marker "{expected.marker}" at {expected.since}, found {seen}'

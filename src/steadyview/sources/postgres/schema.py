@@ -71,7 +71,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Table:
+class FoundTable:
     """A table as found: its oid, its columns as the stream may carry them, the rest by reason."""
 
     schema: RelationSchema
@@ -106,7 +106,7 @@ def path_of(spelling: str) -> tuple[str, str]:
 
 def read_tables(
     connection: psycopg.Connection, source: str, paths: Sequence[tuple[str, str]]
-) -> list[Table]:
+) -> list[FoundTable]:
     """The tables at `paths`, in that order; SourceRefused if one cannot be watched at all."""
     found = {t.path: t for t in existing(connection, paths)}
     for path in paths:
@@ -192,7 +192,7 @@ def _table(
     columns: Sequence[tuple[object, ...]],
     indexes: Sequence[tuple[object, ...]],
     version: int,
-) -> Table:
+) -> FoundTable:
     kept: list[Column] = []
     unsupported: dict[str, str] = {}
     for name, source_type, generated, deterministic in columns:
@@ -211,7 +211,7 @@ def _table(
         _leading(indexes, names),
         primary=primary,
     )
-    return Table(schema, found.oid, found.identity == "f", unsupported)
+    return FoundTable(schema, found.oid, found.identity == "f", unsupported)
 
 
 def _mapped(source_type: str, generated: str, version: int, found: _Found) -> PgType | str:

@@ -35,7 +35,7 @@ _MIN_PAGES_PER_TASK = 64
 
 
 @dataclass(frozen=True)
-class Visible:
+class VisibleTransactions:
     """What `pg_current_snapshot()` shows: transactions before xmax that are not in progress."""
 
     xmin: int
@@ -43,14 +43,16 @@ class Visible:
     in_progress: frozenset[int]
 
     @staticmethod
-    def parse(text: str) -> Visible:
+    def parse(text: str) -> VisibleTransactions:
         """Read 'xmin:xmax:xip,xip'.
 
         >>> Visible.parse("10:14:10,12").shows(11), Visible.parse("10:14:10,12").shows(12)
         (True, False)
         """
         xmin, xmax, rest = text.split(":")
-        return Visible(int(xmin), int(xmax), frozenset(int(x) for x in rest.split(",") if x))
+        return VisibleTransactions(
+            int(xmin), int(xmax), frozenset(int(x) for x in rest.split(",") if x)
+        )
 
     def shows(self, xid: int) -> bool:
         """Whether the transaction with this 32-bit xid is visible; the epoch is the nearest one."""
@@ -66,7 +68,7 @@ class Visible:
 class State:
     """What the lead transaction found: the relations by path, as they are in its snapshot."""
 
-    visible: Visible
+    visible: VisibleTransactions
     horizon: Lsn
     export: str
     found: Mapping[tuple[str, ...], Present]

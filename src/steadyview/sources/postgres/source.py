@@ -26,14 +26,14 @@ from steadyview.sources.postgres.names import Names
 from steadyview.sources.postgres.position import Lsn
 from steadyview.sources.postgres.proof import (
     MARKER,
-    History,
+    PastCommits,
     Proof,
     Server,
     check_database,
     log_too_short,
 )
 from steadyview.sources.postgres.replication import ReplicationStream
-from steadyview.sources.postgres.snapshot import PostgresSnapshot, State, Visible
+from steadyview.sources.postgres.snapshot import PostgresSnapshot, State, VisibleTransactions
 
 _SETTINGS = {"type", "url", "tables", "slot", "publication", "audit"}
 _TYPES = f"""SELECT coalesce({schema.SOURCE_TYPE.format(typmod="w.m")}, '?')
@@ -221,7 +221,7 @@ class PostgresSource:
         """Close idle sessions."""
         self._pool.close()
 
-    def _tables(self) -> list[schema.Table]:
+    def _tables(self) -> list[schema.FoundTable]:
         if not self._paths:
             raise ConfigError(f'source "{self.name}" needs the setting "tables"')
         with self._pool.session() as connection:
@@ -231,7 +231,7 @@ class PostgresSource:
 
     def _first_proof(self, server: Server, position: Lsn) -> Proof:
         names = self._names
-        return Proof(names.slot, names.publication, server, History(position))
+        return Proof(names.slot, names.publication, server, PastCommits(position))
 
     def _mark(self) -> Lsn:
         """Send a marker through the stream; its place in the log."""
@@ -251,7 +251,7 @@ class PostgresSource:
         row = lead.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
         export, visible = row or ("", "0:0:")
         found = evidence.present(lead, self._names.publication, readable)
-        return State(Visible.parse(visible), self._mark(), export, found)
+        return State(VisibleTransactions.parse(visible), self._mark(), export, found)
 
     def _begin_locked(self, lead: psycopg.Connection) -> list[tuple[str, str]]:
         """Begin, lock every watched table that exists, and only then let the snapshot be taken."""
@@ -330,7 +330,7 @@ def _path(relation: RelationSchema) -> tuple[str, str]:
     return relation.name.path[0], relation.name.path[1]
 
 
-def _identity_obstacles(source: str, tables: Sequence[schema.Table]) -> list[SteadyviewError]:
+def _identity_obstacles(source: str, tables: Sequence[schema.FoundTable]) -> list[SteadyviewError]:
     """Without full identity an update does not tell the row it replaced."""
     lacking = [t.schema.name.path for t in tables if not t.full_identity]
     if not lacking:

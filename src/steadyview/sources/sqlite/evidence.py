@@ -25,8 +25,8 @@ from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import SourceRefused
 from steadyview.sources.sqlite import log
 from steadyview.sources.sqlite.connection import quoted
-from steadyview.sources.sqlite.log import Logged
-from steadyview.sources.sqlite.schema import Table, UniqueKey, read_table
+from steadyview.sources.sqlite.log import LoggedRelation
+from steadyview.sources.sqlite.schema import FoundTable, UniqueKey, read_table
 from steadyview.sources.sqlite.triggers import (
     counts,
     displaced_table,
@@ -82,7 +82,7 @@ def present(connection: sqlite3.Connection, name: RelationName) -> Evidence | No
     return Evidence(log.identity(connection), logged.made, columns, damage, logged.why)
 
 
-def noted(connection: sqlite3.Connection, logged: Logged) -> Evidence:
+def noted(connection: sqlite3.Connection, logged: LoggedRelation) -> Evidence:
     """What the relation was when its triggers were made, as far as columns have places."""
     columns = {c: (place, "") for place, c in enumerate(logged.columns) if c is not None}
     return Evidence(log.identity(connection), logged.made, columns)
@@ -144,7 +144,7 @@ def renamed(name: RelationName, column: str) -> str:
     return f'column "{column}" of "{name}" was renamed, and another one has its name now'
 
 
-def table_of(connection: sqlite3.Connection, name: RelationName) -> Table | str:
+def table_of(connection: sqlite3.Connection, name: RelationName) -> FoundTable | str:
     """The table, or why it cannot be watched (any more)."""
     there = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name.path[0]]
@@ -157,19 +157,25 @@ def table_of(connection: sqlite3.Connection, name: RelationName) -> Table | str:
         return str(error)
 
 
-def places_of(connection: sqlite3.Connection, logged: Logged) -> tuple[str | None, ...] | None:
+def places_of(
+    connection: sqlite3.Connection, logged: LoggedRelation
+) -> tuple[str | None, ...] | None:
     """The columns that go to v0, v1, ... now; None if the triggers do not say so."""
     texts = _texts(connection, logged)
     return logged_columns(texts[-1]) if texts else None
 
 
-def fingerprint_of(connection: sqlite3.Connection, logged: Logged, table: Table) -> str:
+def fingerprint_of(
+    connection: sqlite3.Connection, logged: LoggedRelation, table: FoundTable
+) -> str:
     """By what the relation's triggers are known again; empty if they are not all there."""
     texts, columns = _texts(connection, logged), places_of(connection, logged)
     return fingerprint(texts, table, columns) if columns is not None else ""
 
 
-def damage_of(connection: sqlite3.Connection, logged: Logged, table: Table | str) -> str | None:
+def damage_of(
+    connection: sqlite3.Connection, logged: LoggedRelation, table: FoundTable | str
+) -> str | None:
     """Why changes of a logged relation may go unlogged; None if they cannot."""
     if isinstance(table, str):
         return table
@@ -194,19 +200,19 @@ def is_guarded(connection: sqlite3.Connection, number: int) -> bool:
     return [*_behind(connection, number).values()] == [True] * len(guard_names(number))
 
 
-def is_counted(connection: sqlite3.Connection, logged: Logged) -> bool:
+def is_counted(connection: sqlite3.Connection, logged: LoggedRelation) -> bool:
     """Whether the relation's triggers are of this version; those of older ones count nothing."""
     texts = _texts(connection, logged)
     return bool(logged.triggers) and bool(texts) and counts(texts[-1])
 
 
-def key_defaults(table: Table) -> dict[str, str]:
+def key_defaults(table: FoundTable) -> dict[str, str]:
     """The defaults that the triggers know: those of columns in a unique key."""
     keyed = {c for key in table.keys for c in key.columns}
     return {c: default for c, default in table.defaults.items() if c in keyed}
 
 
-def _texts(connection: sqlite3.Connection, logged: Logged) -> list[str]:
+def _texts(connection: sqlite3.Connection, logged: LoggedRelation) -> list[str]:
     """The stored text of the relation's five triggers; empty if they are not all there."""
     names = trigger_names(logged.number)
     found = dict(
@@ -249,7 +255,7 @@ def _keys(keys: Sequence[UniqueKey], columns: Sequence[str | None]) -> set[Any]:
     return {(tuple(places.get(c, c) for c in key.columns), key.collations) for key in keys}
 
 
-def _renamed(logged: Logged, columns: Sequence[str | None]) -> dict[str, str]:
+def _renamed(logged: LoggedRelation, columns: Sequence[str | None]) -> dict[str, str]:
     """The noted defaults, under the present names of their columns."""
     now = dict(zip(logged.columns, columns, strict=False))
     return {now.get(c) or c: default for c, default in logged.defaults.items()}

@@ -31,7 +31,7 @@ META = "_steadyview_meta"
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedRelation:
     """A relation as the log's notes know it.
 
     `columns[i]` went to v{i} when the triggers were made; None: nothing does. `defaults` are those
@@ -137,13 +137,13 @@ def pruned(connection: sqlite3.Connection) -> int:
     return int(connection.execute(f"SELECT pruned FROM {META}").fetchone()[0])
 
 
-def relations(connection: sqlite3.Connection) -> dict[str, Logged]:
+def relations(connection: sqlite3.Connection) -> dict[str, LoggedRelation]:
     """The logged relations, by table name."""
     rows = connection.execute(
         f"SELECT number, name, columns, keys, defaults, triggers, made, broken FROM {RELATIONS}"
     ).fetchall()
     found = [
-        Logged(
+        LoggedRelation(
             number,
             name,
             tuple(json.loads(columns)),
@@ -158,7 +158,7 @@ def relations(connection: sqlite3.Connection) -> dict[str, Logged]:
     return {logged.table: logged for logged in found}
 
 
-def note(connection: sqlite3.Connection, logged: Logged) -> None:
+def note(connection: sqlite3.Connection, logged: LoggedRelation) -> None:
     """Keep what is known of a relation."""
     connection.execute(
         f"INSERT OR REPLACE INTO {RELATIONS}"

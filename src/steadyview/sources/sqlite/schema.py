@@ -25,7 +25,7 @@ class UniqueKey:
 
 
 @dataclass(frozen=True)
-class Table:
+class FoundTable:
     """A table as found.
 
     `identity` names the columns (or the rowid) that tell its rows apart; `keys` are all constraints
@@ -75,7 +75,7 @@ def _no_table(connection: sqlite3.Connection, source: str, spelling: str) -> Sou
     )
 
 
-def read_table(connection: sqlite3.Connection, source: str, name: str) -> Table:
+def read_table(connection: sqlite3.Connection, source: str, name: str) -> FoundTable:
     """The table of that stored name."""
     rows = connection.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
     if not rows:
@@ -110,7 +110,7 @@ def read_table(connection: sqlite3.Connection, source: str, name: str) -> Table:
     own = [UniqueKey((rowid,), ("",))] if rowid else []
     defaults = {r[1]: r[4] for r in rows if r[3] and r[4] is not None}
     alias = primary[0] if is_rowid else None
-    return Table(schema, unsupported, identity, (*own, *unique), defaults, alias)
+    return FoundTable(schema, unsupported, identity, (*own, *unique), defaults, alias)
 
 
 def _rowid(connection: sqlite3.Connection, name: str, columns: list[str]) -> str | None:

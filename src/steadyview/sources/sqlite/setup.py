@@ -13,8 +13,8 @@ from pathlib import Path
 
 from steadyview.sources.sqlite import evidence, log
 from steadyview.sources.sqlite.connection import quoted
-from steadyview.sources.sqlite.log import Logged
-from steadyview.sources.sqlite.schema import Table
+from steadyview.sources.sqlite.log import LoggedRelation
+from steadyview.sources.sqlite.schema import FoundTable
 from steadyview.sources.sqlite.triggers import (
     LOG,
     RELATIONS,
@@ -27,7 +27,7 @@ from steadyview.sources.sqlite.triggers import (
 )
 
 
-def log_relation(connection: sqlite3.Connection, table: Table) -> str | None:
+def log_relation(connection: sqlite3.Connection, table: FoundTable) -> str | None:
     """Make the log take every change of the table; what was done, None if it was so already."""
     known = log.relations(connection).get(table.name)
     names = tuple(c.name for c in table.schema.columns)
@@ -51,7 +51,7 @@ def log_relation(connection: sqlite3.Connection, table: Table) -> str | None:
     return f'renewed the triggers of "{table.name}"'
 
 
-def _guard(connection: sqlite3.Connection, logged: Logged) -> str | None:
+def _guard(connection: sqlite3.Connection, logged: LoggedRelation) -> str | None:
     """Put every guard behind the triggers, which have just been found to be the first ones."""
     if evidence.is_guarded(connection, logged.number):
         return None
@@ -99,15 +99,18 @@ def drop_older(connection: sqlite3.Connection) -> None:
             connection.execute(f"DELETE FROM {RELATIONS} WHERE number = ?", [logged.number])
 
 
-def _new(connection: sqlite3.Connection, table: Table) -> Logged:
+def _new(connection: sqlite3.Connection, table: FoundTable) -> LoggedRelation:
     (number,) = connection.execute(
         f"SELECT coalesce(max(number), 0) + 1 FROM {RELATIONS}"
     ).fetchone()
-    return Logged(number, table.name, (), (), {}, "", _lot(connection), None)
+    return LoggedRelation(number, table.name, (), (), {}, "", _lot(connection), None)
 
 
 def _set_up(
-    connection: sqlite3.Connection, logged: Logged, table: Table, columns: Sequence[str | None]
+    connection: sqlite3.Connection,
+    logged: LoggedRelation,
+    table: FoundTable,
+    columns: Sequence[str | None],
 ) -> None:
     """Triggers that write `columns[i]` to v{i}, and the notes by which they are known again."""
     _drop_relation(connection, logged.number)

@@ -21,7 +21,7 @@ from steadyview.sources.sqlite.cuts import Cuts
 from steadyview.sources.sqlite.monitor import SqliteMonitor
 from steadyview.sources.sqlite.position import LogPosition
 from steadyview.sources.sqlite.proof import Proof, diverged
-from steadyview.sources.sqlite.schema import Table, find_table, read_table
+from steadyview.sources.sqlite.schema import FoundTable, find_table, read_table
 from steadyview.sources.sqlite.snapshot import SqliteSnapshot
 
 _SETTINGS = {"type", "path", "tables", "audit"}
@@ -194,7 +194,7 @@ class SqliteSource:
     def close(self) -> None:
         """Nothing is held open between calls."""
 
-    def _tables(self, connection: sqlite3.Connection) -> list[Table]:
+    def _tables(self, connection: sqlite3.Connection) -> list[FoundTable]:
         names = [find_table(connection, self.name, s) for s in self._spellings]
         return [read_table(connection, self.name, n) for n in dict.fromkeys(names)]
 

@@ -32,7 +32,7 @@ import re
 from collections.abc import Sequence
 
 from steadyview.sources.sqlite.connection import quoted
-from steadyview.sources.sqlite.schema import Table, UniqueKey
+from steadyview.sources.sqlite.schema import FoundTable, UniqueKey
 
 LOG = "_steadyview_log"
 RELATIONS = "_steadyview_relations"
@@ -57,7 +57,7 @@ def displaced_table(number: int) -> str:
     return f"_steadyview_{number}_displaced"
 
 
-def create_statements(number: int, table: Table, columns: Sequence[str | None]) -> list[str]:
+def create_statements(number: int, table: FoundTable, columns: Sequence[str | None]) -> list[str]:
     """The notes table and the five triggers; `columns[i]` goes to the log's column v{i}.
 
     None is the place of a column that is no longer there.
@@ -104,7 +104,7 @@ def logged_columns(delete_trigger: str) -> tuple[str | None, ...] | None:
     return tuple(None if n is None else n[1:-1].replace('""', '"') for n in names)
 
 
-def fingerprint(texts: Sequence[str], table: Table, columns: Sequence[str | None]) -> str:
+def fingerprint(texts: Sequence[str], table: FoundTable, columns: Sequence[str | None]) -> str:
     """What stays of the triggers' texts, in order, when columns are renamed; `columns` by place.
 
     If a column is the rowid, SQLite renames that too.
@@ -119,7 +119,7 @@ def fingerprint(texts: Sequence[str], table: Table, columns: Sequence[str | None
 class _Writer:
     """Writes the SQL for one table. In it, `t` is a row of the table; notes have k{i} and v{i}."""
 
-    def __init__(self, number: int, table: Table, columns: Sequence[str | None]) -> None:
+    def __init__(self, number: int, table: FoundTable, columns: Sequence[str | None]) -> None:
         self.number = number
         self.table = table
         self.columns = columns

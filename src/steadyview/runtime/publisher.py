@@ -9,12 +9,12 @@ from steadyview.crash_points import crash_point
 from steadyview.engine.tagged_log import Admitted
 from steadyview.query.moment import settled_upto
 from steadyview.runtime.batch import Done
-from steadyview.runtime.losses import Losses, Mark
+from steadyview.runtime.losses import Losses, LossMark
 from steadyview.runtime.outcomes import Outcomes
 from steadyview.runtime.parts import Parts
 
 
-class Publication:
+class Publisher:
     """Publishes the work of batches, then tells how it ended for each view.
 
     Used by the thread of batches and by the one of first states: each call is one transaction of
@@ -26,7 +26,7 @@ class Publication:
         self._outcomes = outcomes
         self._losses = losses
 
-    def first_state(self, done: Done, admitted: Mapping[str, Admitted], mark: Mark) -> None:
+    def first_state(self, done: Done, admitted: Mapping[str, Admitted], mark: LossMark) -> None:
         """Publish a first state, unless it was spoilt since the mark: then it is built again."""
         if not self._losses.publish_unless_lost(
             done.work.plan, mark, lambda: self.publish([done], admitted)
