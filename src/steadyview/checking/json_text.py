@@ -66,7 +66,7 @@ def parsed(text: str) -> JsonValue:
     """The document; ConfigError with line and column if it is none.
 
     >>> parsed('{"a": [1.50]}').member("a").items()[0]
-    Node(value=Decimal('1.50'), path='a[0]')
+    JsonValue(value=Decimal('1.50'), path='a[0]')
     """
     try:
         return JsonValue(_loaded(text))

@@ -4,7 +4,7 @@ A walk over a plan through Py4J costs a call per step, and the usual ways (`chil
 `expressions`) leave parts out, such as named windows. So the plan is written as JSON inside the
 JVM, by `PlanTree.java`, in one call of a few milliseconds.
 
-A node is `Node(kind, parts)`; collections are lists.
+A node is `SparkNode(kind, parts)`; collections are lists.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SparkNode:
     def name(self) -> str:
         """The class without its package.
 
-        >>> Node("org.apache.spark.sql.catalyst.plans.logical.Project", [], True).name
+        >>> SparkNode("org.apache.spark.sql.catalyst.plans.logical.Project", [], True).name
         'Project'
         """
         return self.kind.rpartition(".")[2]

@@ -51,8 +51,8 @@ class PastCommits:
     def after(self, commit: Begin, marker: str) -> PastCommits:
         """With one more commit, which may be a marker of ours.
 
-        >>> start = History(Lsn(1)).after(Begin(7, 100, 5), "")
-        >>> start.after(Begin(8, 200, 6), "m") == History(Lsn(9)).after(Begin(8, 200, 6), "m")
+        >>> start = PastCommits(Lsn(1)).after(Begin(7, 100, 5), "")
+        >>> start.after(Begin(8, 200, 6), "m") == PastCommits(Lsn(9)).after(Begin(8, 200, 6), "m")
         True
         """
         if marker:

@@ -46,7 +46,8 @@ class VisibleTransactions:
     def parse(text: str) -> VisibleTransactions:
         """Read 'xmin:xmax:xip,xip'.
 
-        >>> Visible.parse("10:14:10,12").shows(11), Visible.parse("10:14:10,12").shows(12)
+        >>> found = VisibleTransactions.parse("10:14:10,12")
+        >>> found.shows(11), found.shows(12)
         (True, False)
         """
         xmin, xmax, rest = text.split(":")
