@@ -7,7 +7,7 @@ the state of a view or node.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -22,6 +22,8 @@ from steadyview.errors import (
 )
 from steadyview.query.moment import WaitFor, open_moment
 from steadyview.query.verify import Verification, difference
+from steadyview.runtime.explain import hidden_below
+from steadyview.runtime.kept import all_recalled
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.recompute import Recomputing
@@ -123,3 +125,27 @@ def verify_or_tell(
         return Verification(
             plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error), part=part
         )
+
+
+class Verifying:
+    """Verifies several views of one warehouse, at one moment in the past or each at its newest."""
+
+    def __init__(self, parts: Parts, wait_for: WaitFor, at: At = None) -> None:
+        self._parts, self._wait_for, self._at = parts, wait_for, at
+        self._plans = all_recalled(parts.catalog.views.all())
+
+    def all(self, names: Sequence[str], *, named: bool, nodes: bool) -> list[Verification]:
+        """The verdicts. One that cannot be compared is told by its own, unless it was `named`.
+
+        `nodes`: also of the hidden nodes below, and of what views and nodes keep as their state.
+        """
+        parts, plans = self._parts, self._plans
+        rows = [(name, verify_view if named else verify_or_tell) for name in names]
+        below = {h.name for n in names for h in hidden_below(plans[n], plans)} if nodes else set()
+        rows += [(name, verify_or_tell) for name in sorted(below)]
+        found = [check(parts, plans[n], plans, self._wait_for, self._at) for n, check in rows]
+        stated = [n for n, _ in rows if keeps_state(parts, plans[n], self._at)] if nodes else []
+        return found + [
+            verify_or_tell(parts, plans[n], plans, self._wait_for, self._at, "state")
+            for n in stated
+        ]

@@ -13,7 +13,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,25 +25,16 @@ from steadyview.errors import (
     StorageDamaged,
     StorageUnavailable,
     TransientError,
-    ViewRefused,
     WarehouseHeld,
 )
 from steadyview.modes import settle
 from steadyview.nearest import nearest_or_all
 from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.clock import SystemClock
+from steadyview.runtime.glance import Glance
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.project import load_project
-from steadyview.runtime.status import (
-    RunSummary,
-    Status,
-    build_progress,
-    source_status,
-    table_status,
-    time_of,
-    unaudited,
-    view_status,
-)
+from steadyview.runtime.status import RunSummary, Status
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,13 +49,14 @@ if TYPE_CHECKING:
     from steadyview.runtime.checks import SourceCheck, ViewCheck
     from steadyview.runtime.explain import Explanation
     from steadyview.runtime.graph import Graph
-    from steadyview.runtime.keeping import Keeping, Plan, Report
+    from steadyview.runtime.keeping import Keeping, Report
     from steadyview.runtime.parts import Parts
     from steadyview.runtime.planning import Planned, Refused
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
     from steadyview.runtime.view_files import ListedView, ReaderPlace, ViewFiles
+    from steadyview.runtime.view_plans import ViewPlans
 
 # What needs Spark, Delta or a driver is imported where it is used: `status` answers without them.
 
@@ -82,13 +73,11 @@ class Warehouse:
         """Called before Spark is started, which takes some seconds."""
         self.tell: Callable[[str], None] = partial(warnings.warn, stacklevel=2)
         """Called by a run with what to know of a view's file: SQL, but probably not meant so."""
-        self._told: set[str] = set()
         self._user_spark = spark
         self._lasting = False
         self._clock = SystemClock()
         self._closing = ExitStack()
         self._keeping: Keeping | None = None
-        self._planned: tuple[object, list[Planned | Refused]] | None = None
         self._waiting: SteadyviewError | None = None
 
     def __enter__(self) -> Warehouse:
@@ -134,33 +123,17 @@ class Warehouse:
             lasting=self._lasting,
         )
 
-    def _plans(self, relations: Relations) -> list[Planned | Refused]:
-        """Planned once per state of the view files and of what is known of the sources."""
-        from steadyview.runtime.planning import plan_views
-        from steadyview.runtime.spark_types import SparkTypes
+    @cached_property
+    def _view_plans(self) -> ViewPlans:
+        from steadyview.runtime.view_plans import ViewPlans
 
-        files = load_project(self.project.root).views
-        asked = (files, relations)
-        if self._planned is None or self._planned[0] != asked:
-            types = SparkTypes(lambda: self._parts.spark, self._catalog.typed)
-            plans = plan_views(types, files, relations.schemas, relations.unsupported)
-            self._planned = (asked, plans)
-        return self._planned[1]
+        return ViewPlans(self._parts, lambda text: self.tell(text))
+
+    def _plans(self, relations: Relations) -> list[Planned | Refused]:
+        return self._view_plans.over(relations)
 
     def _plan(self, name: str) -> Planned:
-        from steadyview.runtime.schemas import known_relations
-
-        return self._one_of(self._plans(known_relations(self._parts)), name)
-
-    def _one_of(self, plans: Sequence[Planned | Refused], name: str) -> Planned:
-        from steadyview.runtime.planning import Refused
-
-        for plan in plans:
-            if plan.name.lower() == name.lower():
-                if isinstance(plan, Refused):
-                    raise plan.refusal
-                return plan
-        raise _no_view(name, [p.name for p in plans if not p.name.startswith(HIDDEN)])
+        return self._view_plans.one(name)
 
     # --- looking -----------------------------------------------------------------------------
 
@@ -169,139 +142,27 @@ class Warehouse:
 
         Nothing is changed.
         """
-        from steadyview.runtime.checks import checked, missing_at, unseen_at
-        from steadyview.runtime.planning import Refused
-        from steadyview.runtime.schemas import looked_at
+        from steadyview.runtime.looking import checks
 
-        found = looked_at(self._parts)
-        missing = missing_at(self._parts, found)
-        plans = self._plans(found.relations)
-        shown = [p for p in plans if isinstance(p, Refused) or not p.hidden]
-        return [*missing, *(checked(p) for p in shown), *unseen_at(self._parts, found)]
+        return checks(self._parts, self._view_plans)
 
     def explain(self, name: str) -> Explanation:
         """The maintenance plan of a view: as it is kept or, if it is not kept yet, as planned."""
-        from steadyview.runtime.explain import explain
-        from steadyview.runtime.kept import all_recalled
-        from steadyview.runtime.sizes import sizes
+        from steadyview.runtime.looking import explained
 
-        rows = {r.name: r for r in self._catalog.views.all()}
-        row = next((r for r in rows.values() if r.name.lower() == name.lower()), None)
-        if row is None or row.state == "refused":
-            return self._explain_planned(name)
-        plans = all_recalled(rows.values())
-        stands = {
-            "state": row.state,
-            "cn": row.cn,
-            "time": _iso(time_of(self._catalog, row.cn)),
-            "notes": self._notes(row),
-        }
-        root = self.project.warehouse
-        return explain(plans[row.name], plans, lambda n: sizes(root, rows[n]), stands)
-
-    def _explain_planned(self, name: str) -> Explanation:
-        """The plan of a view that is not kept; the sources are looked at for it."""
-        from steadyview.runtime.explain import explain
-        from steadyview.runtime.planning import Planned, all_sources
-        from steadyview.runtime.schemas import looked_at
-
-        found = looked_at(self._parts)
-        plans = self._plans(found.relations)
-        plan = self._one_of(plans, name)
-        known = {p.name: p for p in plans if isinstance(p, Planned)}
-        away = sorted(all_sources(plan, known) & found.away.keys())
-        notes = [f"as recorded of {n}: {found.away[n].message}" for n in away]
-        stands = {"state": "not built yet", "cn": None, "time": None, "notes": notes}
-        return explain(plan, known, lambda _: None, stands)
-
-    def _notes(self, row: ViewRow) -> list[str]:
-        """What to know of a view's plan: that its file says something else by now, or is gone."""
-        from steadyview.views.parse import parse_view, view_name
-
-        notes = [row.error.splitlines()[0]] if row.error else []
-        files = load_project(self.project.root).views
-        file = next((f for f in files if view_name(f.name, f.text) == row.name), None)
-        if file is None:
-            return [*notes, "it has no file any more"]
-        try:
-            changed = parse_view(file.name, file.text).select != row.sql
-        except ViewRefused:
-            changed = True
-        if changed:
-            notes.append("its file was changed since; steadyview run builds it anew")
-        return notes
+        return explained(self._parts, self._view_plans, name)
 
     def graph(self) -> Graph:
         """Sources' relations, hidden nodes and views: as kept, and as planned what is not yet."""
-        from steadyview.runtime.graph import graph
-        from steadyview.runtime.kept import all_recalled
-        from steadyview.runtime.planning import Refused
-        from steadyview.runtime.schemas import looked_at
+        from steadyview.runtime.looking import drawn
 
-        rows = self._catalog.views.all()
-        plans = all_recalled(rows)
-        states = {r.name: r.state for r in rows}
-        refused = [r.name for r in rows if r.state == "refused"]
-        if any(name not in states for name in self._file_names()):
-            for plan in self._plans(looked_at(self._parts).relations):
-                if isinstance(plan, Refused):
-                    refused += [plan.name] * (plan.name not in states)
-                else:
-                    plans.setdefault(plan.name, plan)
-        return graph(plans, states, refused)
+        return drawn(self._parts, self._view_plans)
 
     def status(self) -> Status:
         """Where every source and every view stands."""
-        catalog, now = self._catalog, self._clock.now_us()
-        last = catalog.commits.last_cn()
-        keeping = self._keeping
-        errors = keeping.errors() if keeping else {}
-        rates = keeping.rates() if keeping else {}
-        unwritten = keeping.tables.errors() if keeping else {}
-        building = build_progress(catalog)
-        held = holder(self.project.warehouse)
-        return Status(
-            self.project.name,
-            last,
-            time_of(catalog, last),
-            asdict(held) if held else None,
-            [
-                source_status(
-                    s,
-                    keeping.lag(s.name) if keeping else None,
-                    str(errors[s.name]) if s.name in errors else self._orphan(s.name),
-                    now,
-                    held=held is not None,
-                    not_audited=unaudited(catalog, s.name) if self._audits(s.name) else (),
-                )
-                for s in catalog.sources.states()
-            ],
-            [
-                replace(
-                    view_status(catalog, r, last, now, rates.get(r.name), building.get(r.name)),
-                    table=table_status(self.project.warehouse, r.name, unwritten.get(r.name)),
-                )
-                for r in catalog.views.all()
-                if not r.name.startswith(HIDDEN)
-            ],
-            self._trouble(),
-        )
-
-    def _audits(self, source: str) -> bool:
-        """Whether the source is to be audited."""
-        return bool(self.project.sources.get(source, {}).get("audit", "off") != "off")
-
-    def _orphan(self, source: str) -> str | None:
-        """What is wrong with a source that the project file does not name."""
-        if source in self.project.sources:
-            return None
-        fact = f'source "{source}" is no longer in steadyview.toml, and keeps changes for us'
-        return f"{fact}\nhint: run: steadyview source remove {source}"
-
-    def _trouble(self) -> str | None:
-        """What keeps this process from working, as far as it may pass."""
         error = self._keeping.error if self._keeping else self._waiting
-        return None if error is None else str(error)
+        now = self._clock.now_us()
+        return Glance(self.project, self._catalog, now, self._keeping, error).status()
 
     def sources(self) -> list[dict[str, Any]]:
         """The configured sources and how far each is captured."""
@@ -342,7 +203,7 @@ class Warehouse:
         make = partial(
             Keeping,
             self._parts,
-            self._planning(algorithm),
+            self._view_plans.for_run(algorithm),
             shadow,
             recordings=Recordings(recordings),
         )
@@ -405,51 +266,17 @@ class Warehouse:
         from steadyview.runtime.keeping import Keeping
 
         with self._lease("run --once"):
-            plan = self._planning(algorithm, may_recall=not recordings)
+            plan = self._view_plans.for_run(algorithm, may_recall=not recordings)
             told = Recordings(recordings)
             with self._kept(Keeping(self._parts, plan, recordings=told)) as keeping:
                 return keeping.once((lambda: progress(self.status())) if progress else None)
 
-    def _planning(self, algorithm: str | None, *, may_recall: bool = False) -> Plan:
-        """How a run plans its views; `may_recall`: it does not, if nothing was changed."""
-        from steadyview.runtime.planning import with_algorithm
-        from steadyview.runtime.replanning import Planning
-
-        def planned(relations: Relations) -> list[Planned | Refused]:
-            plans = self._plans(relations)
-            self._tell_once(plans)
-            return plans if algorithm is None else with_algorithm(plans, algorithm)
-
-        files = lambda: load_project(self.project.root).views  # noqa: E731
-        may_recall = may_recall and algorithm is None
-        return Planning(self._catalog, planned, files, may_recall=may_recall)
-
-    def _tell_once(self, plans: Sequence[Planned | Refused]) -> None:
-        """The warnings of the view files, each once however often they are planned."""
-        from steadyview.runtime.planning import Planned
-
-        kept = [plan for plan in plans if isinstance(plan, Planned)]
-        for text in (f"{plan.path}: warning: {found}" for plan in kept for found in plan.warnings):
-            if text not in self._told:
-                self._told.add(text)
-                self.tell(text)
-
     def recording(self, view: str | None = None) -> Recording:
         """A recording of the view of that name, or of the project's only one, for a run."""
         from steadyview.papers.recording import Recording
-        from steadyview.runtime.schemas import known_relations
 
-        if view is not None:
-            return Recording(self._plan(view).name)
-        plans = self._plans(known_relations(self._parts))
-        names = [p.name for p in plans if not p.name.startswith(HIDDEN)]
-        if len(names) != 1:
-            raise ConfigError(
-                f"one view can be recorded, and the project has {len(names)}",
-                detail=f"views: {', '.join(sorted(names)) or 'none'}",
-                hint="say which: --record FILE --view NAME",
-            )
-        return Recording(self._plan(names[0]).name)
+        plans = self._view_plans
+        return Recording((plans.one(view) if view is not None else plans.only_one()).name)
 
     def recorded(self, recording: Recording) -> History:
         """What was recorded, as a history that `steadyview check-history` judges."""
@@ -611,28 +438,15 @@ class Warehouse:
         it is an error. `nodes`: also the hidden nodes that they are made of, and what views and
         nodes keep as their state.
         """
-        from steadyview.runtime.explain import hidden_below
-        from steadyview.runtime.kept import all_recalled
-        from steadyview.runtime.verifying import keeps_state, verify_or_tell, verify_view
+        from steadyview.runtime.verifying import Verifying
 
         kept = self._catalog.views.all()
         read = [r for r in kept if not r.name.startswith(HIDDEN) and r.cn is not None]
         shown = [r.name for r in read if r.state != "paused"]
         names = [self._kept_row(name).name for name in views] if views else shown
-        plans = all_recalled(kept)
-        below = {h.name for n in names for h in hidden_below(plans[n], plans)} if nodes else set()
-        hidden = sorted(below)
-        asked = [(n, "rows") for n in (*names, *hidden)]
-        if nodes:
-            stated = (n for n in (*names, *hidden) if keeps_state(self._parts, plans[n], at))
-            asked += [(n, "state") for n in stated]
         with self._following() as wait_for:
-            found = []
-            for name, part in asked:
-                named = bool(views) and part == "rows" and name not in hidden
-                check = verify_view if named else verify_or_tell
-                found.append(check(self._parts, plans[name], plans, wait_for, at, part))
-            return found
+            verifying = Verifying(self._parts, wait_for, at)
+            return verifying.all(names, named=bool(views), nodes=nodes)
 
     def _kept_row(self, name: str) -> ViewRow:
         """The view of that name as the catalog knows it; an error if it is not kept."""
@@ -648,19 +462,19 @@ class Warehouse:
     def _unknown(self, name: str) -> SteadyviewError:
         """What is wrong with the name of a view that is not kept: not built yet, or misspelt."""
         from steadyview.runtime.serving import no_state
+        from steadyview.runtime.view_plans import no_view
 
         files = self._file_names()
         for found in files:
             if found.lower() == name.lower():
                 return no_state(found)
         kept = {r.name for r in self._catalog.views.all() if not r.name.startswith(HIDDEN)}
-        return _no_view(name, sorted(kept.union(files)))
+        return no_view(name, sorted(kept.union(files)))
 
     def _file_names(self) -> list[str]:
-        """The names of the views that the project has files of."""
-        from steadyview.views.parse import view_name
+        from steadyview.runtime.looking import file_names
 
-        return [view_name(f.name, f.text) for f in load_project(self.project.root).views]
+        return file_names(self._parts)
 
     def compare(self, shadow: Shadow) -> list[Deviation]:
         """How far each view would be off, had the answers not been compensated."""
@@ -720,17 +534,6 @@ class View:
 
         row = self._warehouse._kept_row(self.name)
         return serving.history(self._warehouse._parts, row, limit)
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="seconds")
-
-
-def _no_view(name: str, known: Sequence[str]) -> ConfigError:
-    return ConfigError(
-        f'there is no view "{name}"',
-        hint=nearest_or_all(name, known) or "put a view's SQL into a file of views/",
-    )
 
 
 def _refuse_orphans(warehouse: Path) -> None:
