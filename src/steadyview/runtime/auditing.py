@@ -55,7 +55,11 @@ class Ended(Exception):
 
 
 class Auditor:
-    """Audits the relations of one warehouse; the caller holds the lease."""
+    """Audits the relations of one warehouse; the caller holds the lease.
+
+    `audit` runs in a thread of its own, one at a time, and nothing else is called meanwhile but
+    `end`, which sets an event.
+    """
 
     def __init__(self, parts: Parts, wait_for: WaitFor) -> None:
         self._parts = parts

@@ -64,7 +64,10 @@ class Interrupted(Exception):
 
 
 class Building:
-    """The builds of one warehouse; the caller holds the lease."""
+    """The builds of one warehouse; the caller holds the lease.
+
+    `portions` belongs to the thread of first states; others call `end`, which sets an event.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -93,7 +93,12 @@ class News(threading.Condition):
 
 
 class Capture(threading.Thread):
-    """The capture of one source. Survives a source that goes away; ends with `stop`."""
+    """The capture of one source. Survives a source that goes away; ends with `stop`.
+
+    `_reached` and `error`, for which others wait, change under `news`. The other values are whole
+    ones that one thread writes and others read as they find them; two that wait at once may miss
+    being hurried, never being woken.
+    """
 
     def __init__(
         self,

@@ -24,7 +24,11 @@ PATIENCE = 60.0
 
 
 class Captures:
-    """One capture thread per source; `news` wakes whoever waits for admitted transactions."""
+    """One capture thread per source; `news` wakes whoever waits for admitted transactions.
+
+    Any thread may ask and wait. Which captures there are is changed by the thread of the loop only,
+    under names that are there already.
+    """
 
     def __init__(
         self,

@@ -80,7 +80,12 @@ class _Meter:
 
 
 class Keeping:
-    """One process's work on a warehouse, while it holds the lease."""
+    """One process's work on a warehouse, while it holds the lease.
+
+    Whoever called `run` or `once` is the thread of the loop, to which everything here belongs.
+    Others hand over: wishes and audits by queues, the builder its error by ending. From any thread
+    may be called: `wish`, `errors`, `lag`, `rates`.
+    """
 
     def __init__(
         self,
@@ -304,7 +309,7 @@ class Keeping:
 
     def rates(self) -> dict[str, float]:
         """Changed rows per second of each view lately."""
-        return {name: meter.rate for name, meter in self._meters.items()}
+        return {name: meter.rate for name, meter in list(self._meters.items())}
 
     def _step(self) -> bool:
         """One round of the loop; whether there was anything to do."""

@@ -19,13 +19,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steadyview.changes import Loss, RelationName
+from steadyview.changes import Loss, RelationName, RelationSchema
 from steadyview.errors import ColumnLost, SteadyviewError, about
 from steadyview.query.moment import Moment, admitted_since, settled_upto
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.schemas import set_up
+from steadyview.sources.contract import Examined
 
 RETRY = 10.0
 """Seconds between two looks whether a defect was put right."""
@@ -42,7 +43,13 @@ class LossMark:
 
 
 class Losses:
-    """The losses and defects of one warehouse's relations; the caller holds the lease."""
+    """The losses and defects of one warehouse's relations; the caller holds the lease.
+
+    The thread of batches and the one of first states both look and publish. `_losing`: no loss is
+    found while a first state is published, and none is published while views are stopped.
+    `_comparing`: what is known of losses and defects is compared and changed by one at a time; it
+    is taken first. Sources are asked outside of both.
+    """
 
     def __init__(
         self, parts: Parts, running: Callable[[], Sequence[Kept]], defects: Defects
@@ -53,6 +60,7 @@ class Losses:
         self.given_up = False
         """Whether something that was built beside was lost: it is to be begun again."""
         self._losing = threading.Lock()
+        self._comparing = threading.RLock()
         self._found: list[Loss] = []
         self._gone: dict[str, frozenset[Loss]] = {}
         """Per source, losses of relations that are not there: every look tells them again."""
@@ -124,16 +132,24 @@ class Losses:
             relations, state = catalog.sources.schemas(name), catalog.sources.state(name)
             with about(name):
                 seen = self._parts.sources[name].examine(relations, state.proof)
+            losses = self._news(name, relations, seen)
+            if losses:
+                found = True
+                self._set_up(name)
+        return found
+
+    def _news(
+        self, name: str, relations: Sequence[RelationSchema], seen: Examined
+    ) -> list[Loss]:
+        """What of a look at a source was not known; the views that it concerns are stopped."""
+        with self._comparing:
             losses = [x for x in seen.losses if x not in self._gone.get(name, ())]
             self._gone[name] = frozenset(x for x in seen.losses if x.relation not in seen.evidence)
             known = {r.name: r.evidence for r in relations}
             news = {r: e for r, e in seen.evidence.items() if known.get(r) != e}
             if news or losses:
                 self.lose(losses, news)
-            if losses:
-                found = True
-                self._set_up(name)
-        return found
+        return losses
 
     def lose(
         self, losses: Sequence[Loss], evidence: Mapping[RelationName, str] | None = None
@@ -231,9 +247,10 @@ class Losses:
         relations = self._parts.catalog.sources.schemas(name)
         with about(name):
             found = set_up(self._parts.sources[name], relations)
-        others = {r: e for r, e in self._defects.items() if r.source != name}
-        self._defects = {**others, **found}
-        self.tell_defects()
+        with self._comparing:
+            others = {r: e for r, e in self._defects.items() if r.source != name}
+            self._defects = {**others, **found}
+            self.tell_defects()
 
 
 def _uses(plan: Planned, lost: ColumnLost) -> bool:

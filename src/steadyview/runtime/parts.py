@@ -27,7 +27,11 @@ _numbers = count(1)
 
 
 class Parts:
-    """What a warehouse consists of. Spark starts, and sources open, when first asked for."""
+    """What a warehouse consists of. Spark starts, and sources open, when first asked for.
+
+    Spark is started by one thread, and the others wait for it. Sources are opened before there are
+    other threads, and reopened by the thread of the loop while their captures are ended.
+    """
 
     def __init__(
         self,

@@ -39,7 +39,11 @@ class _Looked:
 
 
 class Tables:
-    """Writes the tables of one warehouse; the caller holds the lease."""
+    """Writes the tables of one warehouse; the caller holds the lease.
+
+    While the thread that writes is alive, it alone touches what is known of the tables; `errors`
+    gives a copy.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

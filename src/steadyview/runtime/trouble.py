@@ -55,7 +55,10 @@ class _Met:
 
 
 class Faults:
-    """Faults of ours by view: each is tried again after twice the time, up to five minutes."""
+    """Faults of ours by view: each is tried again after twice the time, up to five minutes.
+
+    Two threads work on views, never on the same one: an entry is changed by one of them only.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -74,11 +77,12 @@ class Faults:
 
     def waits(self, view: str) -> bool:
         """Whether it is too early to try the view again."""
-        return view in self._met and self._clock() < self._met[view].due
+        found = self._met.get(view)
+        return found is not None and self._clock() < found.due
 
     def check(self) -> None:
         """Raise the first one that is not over."""
-        for view, found in self._met.items():
+        for view, found in list(self._met.items()):
             raise _told(view, found) from found.error
 
 
