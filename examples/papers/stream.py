@@ -20,7 +20,7 @@ from steadyview.algebra import Bag, Row
 from steadyview.maintenance.algorithms import Kind
 from steadyview.maintenance.bag_view_algebra import Handle
 from steadyview.maintenance.events import Algorithm, Ask, Change, Install, Read, Update
-from steadyview.simulation.batches import Batches
+from steadyview.simulation.batches import Batches, first_kept
 from steadyview.simulation.blueprints import Blueprint, Site, site
 from steadyview.simulation.sources import Freeze, Lookup
 
@@ -64,13 +64,13 @@ class Sources:
         self.rows[relation] += Bag([(COMES_AND_GOES, change)])
         return change
 
-    def answer(self, query: Ask[Handle] | Read | Freeze | Lookup) -> list[Handle]:
-        """Evaluate a query now."""
+    def answer(self, query: Ask[Handle] | Read | Freeze | Lookup) -> list[Any]:
+        """Evaluate a query now. Every position is a relation of its own; all is to be seen."""
         if isinstance(query, Freeze):
             self._frozen |= {p: self.rows[p] for p in self.site.positions.at(query.source)}
-            return []
+            return [frozenset()]
         if isinstance(query, Lookup):
-            rows, column = self._frozen[query.position], query.column
+            rows, column = self._frozen[query.relation], query.column
             return [rows.where(lambda row: column is None or row[column] in query.keys)]
         if isinstance(query, Read):
             return [self.rows[position] for position in query.positions]
@@ -93,7 +93,8 @@ def algorithm_of(kind: Kind, sources: Sources) -> Algorithm[Any]:
     """The algorithm for the view as it is now."""
     site_ = sources.site
     if kind.make is None:
-        return Batches(site_.positions, site_.algebra)
+        kept, _ = first_kept(site_.plan, sources.rows)
+        return Batches(site_.plan, site_.relations, kept)
     return kind.make(site_.positions, site_.algebra, sources.view(), True)
 
 

@@ -10,7 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from steadyview.plans.versions import Logged, Reply
+from steadyview.simulation.window import KeySets as Values
 from tests.plans.histories import WIDTH, History, Row
+
+__all__ = ["COLUMNS", "Sources", "Values", "has", "table"]
 
 COLUMNS = tuple(f"c{i}" for i in range(WIDTH))
 
@@ -52,19 +55,6 @@ class Sources:
 
 def has(row: Row, column: int | None, keys: frozenset[Any] | None) -> bool:
     return column is None or keys is None or row[column] in keys
-
-
-class Values:
-    """Keys as Python sets."""
-
-    def values(self, rows: Sequence[list[Row]], column: int) -> frozenset[Any]:
-        return frozenset(r[column] for some in rows for r in some if r[column] is not None)
-
-    def union(self, sets: Sequence[frozenset[Any]]) -> frozenset[Any]:
-        return frozenset().union(*sets)
-
-    def unsent(self, keys: frozenset[Any], sent: frozenset[Any] | None) -> frozenset[Any] | None:
-        return (keys - (sent or frozenset())) or None
 
 
 def table(

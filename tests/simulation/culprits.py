@@ -7,9 +7,9 @@ seeds, from 1 on, are enough to see that.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from steadyview.algebra import FOREVER, Bag
+from steadyview.algebra import Bag
 from steadyview.checking import level_above
 from steadyview.maintenance.admission import Admission
 from steadyview.maintenance.algorithms import GLOBAL, LOCAL, SINGLE, Kind, kind_of
@@ -25,7 +25,9 @@ from steadyview.maintenance.recompute import Recompute
 from steadyview.maintenance.strobe import Strobe
 from steadyview.maintenance.sweep import Sweep, Walk
 from steadyview.maintenance.t_strobe import TStrobe
-from steadyview.simulation.batches import Batches
+from steadyview.plans.moves import FOREVER
+from steadyview.simulation.batches import Batches, Kept
+from steadyview.simulation.view_plan import State
 
 CULPRITS: list[Culprit] = []
 
@@ -51,11 +53,10 @@ def convict(honest: str, scenario: str, left: str, within: int, **options) -> Ca
     crashes = options.pop("crashes", False)
 
     def listed(culprit):
-        takes_view = issubclass(culprit, Strobe | EcaKey | Recompute | CStrobe | CTStrobe)
+        takes_view = issubclass(culprit, Strobe | EcaKey | Recompute | CStrobe | CTStrobe | Batches)
 
-        def make(positions, algebra, mv, _keyed):
-            arguments = (positions, algebra, mv) if takes_view else (positions, algebra)
-            return culprit(*arguments, **options)
+        def make(*arguments):
+            return culprit(*arguments[: 3 if takes_view else 2], **options)
 
         claims = kind_of(honest)
         kind = replace(
@@ -372,21 +373,24 @@ class RecomputeOnce(Recompute):
         return actions
 
 
+# Plans over versions
+
+
 @convict("batched-sweep", SINGLE, left="none", within=50)
 class BatchesThawed(Batches):
     """Looks things up in the state of now instead of the frozen one."""
 
-    def _asked(self, ask):
-        lookup = super()._asked(ask)
-        return Read(lookup.query, lookup.source, (lookup.position,))
+    def _asked(self, wanted):
+        lookup = super()._asked(wanted)
+        return Read(lookup.query, lookup.source, (self._plan.reads.index(wanted.relation),))
 
 
 @convict("batched-sweep", SINGLE, left="strong", within=50)
 class BatchesInOneState(Batches):
     """Installs a batch as a whole."""
 
-    def _recorded(self, record) -> Sequence:
-        actions = super()._recorded(record)
+    def _recorded(self, window) -> Sequence:
+        actions = super()._recorded(window)
         installs = [a for a in actions if isinstance(a, Install)]
         rest = [a for a in actions if not isinstance(a, Install)]
         if not installs:
@@ -402,3 +406,68 @@ class BatchesBlindToHeldParts(Batches):
     def _log_rows(self):
         rows = super()._log_rows()
         return {name: [r for r in log if r.cn != FOREVER] for name, log in rows.items()}
+
+
+@convict("batched-sweep", SINGLE, left="none", within=50)
+class BatchesTrustingTheOrder(Batches):
+    """Takes a frozen state to show everything that its source told before."""
+
+    def _reflects(self, update):
+        return update.number <= self._frozen_at[update.source]
+
+
+@convict("batched-sweep", SINGLE, left="none", within=50)
+class BatchesUpToTheFirstGap(Batches):
+    """Takes a frozen state that lacks a transaction to lack all that came after it."""
+
+    def _reflects(self, update):
+        hidden = [u.number for u in self._log if not super(type(self), self)._reflects(u)]
+        return update.number < min(hidden, default=update.number + 1)
+
+
+@convict("batched-sweep", SINGLE, left="none", within=100)
+class BatchesForgettingTheUnsettled(Batches):
+    """Forgets what was admitted with the end of its batch, whether or not a state has shown it."""
+
+    def _settled(self, update):
+        return update.number in self._cns
+
+
+@convict("batched-sweep", LOCAL, left="none", within=400, crashes=True)
+class BatchesForgettingTheUnsettledInACrash(Batches):
+    """Keeps what no state has shown in memory alone."""
+
+    def __init__(self, plan, relations, kept):
+        super().__init__(plan, relations, replace(kept, unsettled=()))
+
+
+@convict("batched-sweep", SINGLE, left="none", within=100)
+class BatchesBeginningGroupsAnew(Batches):
+    """Finds no state of the groups that it touches."""
+
+    def _recorded(self, window):
+        self.kept = replace(self.kept, state={})
+        return super()._recorded(window)
+
+
+@dataclass(frozen=True)
+class _Behind(Kept):
+    """Groups' sums, and those of the batch before."""
+
+    before: State = field(default_factory=dict)
+
+
+@convict("batched-sweep", LOCAL, left="none", within=200, crashes=True)
+class BatchesLosingTheLastSums(Batches):
+    """After a crash, has the groups' sums of the batch before."""
+
+    def __init__(self, plan, relations, kept):
+        durable = kept.before if isinstance(kept, _Behind) else kept.state
+        super().__init__(plan, relations, replace(kept, state=durable))
+
+    def _recorded(self, window):
+        before = self.kept.state
+        actions = super()._recorded(window)
+        kept = self.kept
+        self.kept = _Behind(kept.upto, kept.state, kept.unsettled, before)
+        return actions

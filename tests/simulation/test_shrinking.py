@@ -29,6 +29,23 @@ def test_nothing_can_be_left_out_of_a_shrunk_history():
             assert judge(run.history).holds(culprit.lost) != FAILS
 
 
+def test_a_delay_is_left_only_where_the_fault_needs_it():
+    late = {}
+    for name in ("BatchesTrustingTheOrder", "BatchesInOneState"):
+        culprit, seed = first_violation(name)
+        example = counterexample(culprit.kind, culprit.scenario, seed, below=culprit.lost)
+        late[name] = sum(t.late for t in example.run.world.transactions)
+        assert ("not to be seen yet" in example.text) is bool(late[name])
+        assert not example.run.world.blueprint.groups
+    assert late == {"BatchesTrustingTheOrder": 1, "BatchesInOneState": 0}
+
+
+def test_groups_are_left_where_the_fault_needs_them():
+    culprit, seed = first_violation("BatchesBeginningGroupsAnew")
+    example = counterexample(culprit.kind, culprit.scenario, seed, below=culprit.lost)
+    assert example.run.world.blueprint.groups
+
+
 def test_a_shrunk_history_is_smaller_than_the_one_it_came_from():
     kind = kind_of("conventional")
     sizes = Sizes(relations=5, rows=3, transactions=10)

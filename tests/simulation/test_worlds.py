@@ -8,8 +8,9 @@ from random import Random
 import pytest
 
 from steadyview.checking import History, judge
-from steadyview.simulation import SCENARIOS, Sizes
-from steadyview.simulation.blueprints import COLUMNS, dealt
+from steadyview.maintenance.algorithms import BATCHED, kind_of
+from steadyview.simulation import SCENARIOS, Sizes, simulated
+from steadyview.simulation.blueprints import BY_VALUE, COLUMNS, OF_ALL, dealt
 from steadyview.simulation.histories import history
 from steadyview.simulation.running import Trace
 from steadyview.simulation.worlds import World, world
@@ -138,6 +139,18 @@ def test_a_scenario_says_what_a_transaction_may_change():
     assert all(len(at) == 1 for w in local for at in sources(w))
     assert share(local, lambda w: any(len(t.changes) > 1 for t in w.transactions)) > 0.5
     assert share(spanning, lambda w: any(len(at) > 1 for at in sources(w))) > 0.4
+
+
+def test_groups_and_late_transactions_are_for_plans_alone():
+    plans, sweeps = (
+        [simulated(kind_of(name), "global", seed, Sizes()).world for seed in range(300)]
+        for name in (BATCHED, "sweep")
+    )
+    for groups in (BY_VALUE, OF_ALL):
+        assert 0.1 < share(plans, lambda w, g=groups: w.blueprint.groups == g) < 0.5
+    assert share(plans, lambda w: " GROUP BY " in w.blueprint.view) > 0.1
+    assert 0.5 < share(plans, lambda w: any(t.late for t in w.transactions)) < 1
+    assert not any(w.blueprint.groups or any(t.late for t in w.transactions) for w in sweeps)
 
 
 def test_one_source_means_one_source():

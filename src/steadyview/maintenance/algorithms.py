@@ -1,8 +1,7 @@
 """Every algorithm by name: how it is made, what it needs, what it promises.
 
-The order is that of the papers. `batched-sweep` is the product's own way, the default: a state
-machine over batches rather than over messages for the simulator, plans over versions on Spark. It
-is not made here; its promise is.
+The order is that of the papers. `batched-sweep` is the product's own way, the default: plans over
+versions, on Spark, and in the simulator on messages. It is not made here; its promise is.
 """
 
 from __future__ import annotations
@@ -20,19 +19,20 @@ from steadyview.maintenance.eca_key import EcaKey
 from steadyview.maintenance.events import Algorithm
 from steadyview.maintenance.g_strobe import GStrobe
 from steadyview.maintenance.nested_sweep import NestedSweep
-from steadyview.maintenance.positions import Positions
 from steadyview.maintenance.recompute import Recompute
 from steadyview.maintenance.strobe import Strobe
 from steadyview.maintenance.sweep import Sweep
 from steadyview.maintenance.t_strobe import TStrobe
-from steadyview.maintenance.view_algebra import ViewAlgebra
 from steadyview.nearest import nearest_or_all
 
 SINGLE, LOCAL, GLOBAL = "single", "source-local", "global"
 _EVERYWHERE = frozenset({SINGLE, LOCAL, GLOBAL})
 BATCHED = "batched-sweep"
-Make = Callable[[Positions, ViewAlgebra[Any], Any, bool], Algorithm[Any]]
-"""From positions, algebra, the view's rows and whether it holds every key."""
+Make = Callable[..., Algorithm[Any]]
+"""From positions, algebra, the view's rows and whether it holds every key.
+
+Of `plans`: from the view's plan, its relations and what is kept of it.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Kind:
     `survives`: the scenarios in which the promise is kept also where the warehouse loses everything
     but the view as of its last whole install, and the updates that its `upto` does not cover are
     delivered to a new object. An algorithm that promises nothing claims no such thing.
+    `plans`: views are plans over versions (`plans`): they may show groups, and an answer may
+    reflect any set of its source's transactions. The others take FIFO channels for granted.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Kind:
     one_source: bool = False
     quiescence: bool = False
     whole: bool = False
+    plans: bool = False
     survives: frozenset[str] = frozenset()
     messages: str = "n - 1"
     parameter: str | None = None
@@ -200,9 +203,10 @@ _KINDS = (
         None,
         _every("complete"),
         whole=True,
+        plans=True,
         survives=_EVERYWHERE,
         messages="2 (n - 1) per batch of any size",
-        file="batched_sweep.py",
+        file="../plans/asking.py",
     ),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}

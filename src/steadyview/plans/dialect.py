@@ -1,7 +1,7 @@
 """What the engines spell differently. Everything else in a statement is SQL that all of them read.
 
-The product's statements are for Spark. Tests run the same statements in an engine inside the
-process, tens of thousands of them; only these few words differ there.
+The product's statements are for Spark. The simulator and tests run the same statements in an engine
+inside the process, tens of thousands of them; only these few words differ there.
 """
 
 from __future__ import annotations

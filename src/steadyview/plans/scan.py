@@ -3,7 +3,7 @@
     V(R)  =  true versions of the used columns: one at a time per row
 
 An input is a relation of a source, another view, or a hidden node. How complete its versions must
-be depends on the operators above: `lookups.py`.
+be depends on the operators above: `links.py`.
 """
 
 from __future__ import annotations

@@ -93,10 +93,10 @@ def _running(rows: pa.Table, times: np.ndarray, steps: np.ndarray) -> pa.Table:
     identity = _identity(rows)
     lacking = _lacking(identity, times, steps)
     low = np.flatnonzero(lacking)
-    place = np.r_[np.arange(len(identity)), _first_places(identity)[low]]
-    identity = np.r_[identity, low]
-    times = np.r_[times, np.full(len(low), BEGINNING)]
-    steps = np.r_[steps, lacking[low]]
+    place = np.concatenate([np.arange(len(identity)), _first_places(identity)[low]])
+    identity = np.concatenate([identity, low])
+    times = np.concatenate([times, np.full(len(low), BEGINNING)])
+    steps = np.concatenate([steps, lacking[low]])
     order, starts = _sorted(identity, times)
     identity, times, place = identity[order][starts], times[order][starts], place[order][starts]
     summed = np.add.reduceat(steps[order], starts) if len(starts) else steps
@@ -150,10 +150,10 @@ def _levels(identity: np.ndarray, steps: np.ndarray) -> np.ndarray:
         return steps
     total = np.cumsum(steps)
     begins = _begins(identity)
-    lengths = np.diff(np.r_[begins, len(steps)])
+    lengths = np.diff(begins, append=len(steps))
     levels: np.ndarray = total - np.repeat(total[begins] - steps[begins], lengths)
     return levels
 
 
 def _begins(identity: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.r_[True, identity[1:] != identity[:-1]])
+    return np.flatnonzero(np.concatenate([[True], identity[1:] != identity[:-1]]))

@@ -2,7 +2,8 @@
 
 Belongs here: sources, channels and crashes in memory, all decided by one seed; histories of what
 happened; shrinking a failing one and drawing it for a person.
-Does not belong here: judging a history (`checking`), the algorithms themselves (`maintenance`).
+Does not belong here: judging a history (`checking`), the algorithms themselves (`maintenance`; the
+product's own way: `plans`, whose statements SQLite runs here).
 Laws: the same seed gives the same history everywhere; nothing here loads Spark or reads a clock.
 """
 

@@ -1,32 +1,35 @@
-"""The batched sweep as the product runs it, on messages: freeze, admit, sweep, install.
+"""The batched sweep as the product runs it, on messages: freeze, admit, ask, install.
 
-The state machine is `maintenance.BatchedSweep` itself. Around it, in place of catalog, update log
-and runtime:
+Asks, versions and the statement over them are the product's own (`window`). Around them, in place
+of catalog, update log and runtime:
 
     idle, something came      freeze one state per source: a message through the channels
     every source is frozen    admit whatever is whole; what is received and not admitted has cn
-                              FOREVER; an update is reflected if it came before its source's freeze
+                              FOREVER
     lookups                   read the frozen states, whatever happens meanwhile
-    record                    one install for every cn that changes the view, in order
+    the change                one install for every cn that changes the view, in order
+
+A frozen state need not show everything that came before it: with its answer a source says which of
+its transactions it does not show yet. So an update is reflected if it came before its source's
+freeze and is not among those. It stays in the log until a state shows it (it is *settled*).
 
 A freeze reads no rows, and is not counted as a lookup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from steadyview.algebra import FOREVER
-from steadyview.maintenance import BatchedSweep, EdgeLookup, Record
+from steadyview.algebra import Bag, Row
+from steadyview.changes import RelationName
 from steadyview.maintenance.admission import Admission
-from steadyview.maintenance.bag_algebra import Answer, BagAlgebra, Batch, Handle, Keys, LogRow
-from steadyview.maintenance.bag_view import projected
-from steadyview.maintenance.bag_view_algebra import BagViewAlgebra
 from steadyview.maintenance.events import Algorithm, Install, Update
-from steadyview.maintenance.positions import Positions
+from steadyview.plans.moves import FOREVER
 from steadyview.simulation.sources import Freeze, Lookup
-from steadyview.views.join_tree import Edge
+from steadyview.simulation.view_plan import State, ViewPlan
+from steadyview.simulation.window import LogRow, Wanted, Window
 
 
 class Swept(NamedTuple):
@@ -36,30 +39,42 @@ class Swept(NamedTuple):
     lookups: int
 
 
-class Batches(Algorithm[Any]):
-    """One view under the batched sweep."""
+@dataclass(frozen=True)
+class Kept:
+    """What is durable of a view: how far it is, its state, and what no frozen state has shown.
 
-    def __init__(self, positions: Positions, algebra: BagViewAlgebra) -> None:
+    `unsettled`: admitted updates, each with its cn, in the order of arrival.
+    """
+
+    upto: int
+    state: State
+    unsettled: tuple[tuple[int, Update[Any]], ...] = ()
+
+
+class Batches(Algorithm[Any]):
+    """One view under the batched sweep, from what is kept of it on."""
+
+    def __init__(self, plan: ViewPlan, relations: Sequence[RelationName], kept: Kept) -> None:
         self.swept: list[Swept] = []
-        self._positions = positions
-        self._definition, self._tree = algebra.view.definition, algebra.view.tree
-        self._sources = sorted(positions.sources)
-        occurrences = zip(positions.relations, self._definition.occurrences, strict=True)
-        self._names = {relation: o.relation.name for relation, o in occurrences}
+        self.kept = kept
+        self._plan, self._relations = plan, relations
+        self._sources = sorted({relations[r].source for r in plan.used})
         self._admission: Admission[Any] = Admission()
         self._arrived: list[Update[Any]] = []
         """Received and not offered for admission yet."""
-        self._log: list[Update[Any]] = []
-        """Received, and not part of a batch that is over."""
-        self._cns: dict[int, int] = {}
-        self._upto = 0
+        self._log: list[Update[Any]] = [update for _, update in kept.unsettled]
+        """Received, and not settled in a batch that is over."""
+        self._cns: dict[int, int] = {update.number: cn for cn, update in kept.unsettled}
+        self._upto = kept.upto
         self._freezing: dict[int, str] = {}
         self._frozen_at: dict[str, int] = {}
         """Per source, the number of the last update that had come when its freeze was answered."""
+        self._hidden: dict[str, frozenset[str]] = {}
+        """Per source, the transactions that its frozen state does not show yet."""
         self._received = 0
-        self._sweep: BatchedSweep[Handle] | None = None
-        self._edges: dict[int, Edge] = {}
-        self._transactions, self._lookups = 0, 0
+        self._window: Window | None = None
+        self._wanted: dict[int, Wanted] = {}
+        self._lookups = 0
         self._queries = 0
 
     def received(self, update: Update[Any]) -> Sequence[Any]:
@@ -67,15 +82,18 @@ class Batches(Algorithm[Any]):
         self._received = update.number
         self._arrived.append(update)
         self._log.append(update)
-        return self._freeze() if self._sweep is None and not self._freezing else []
+        return self._freeze() if self._window is None and not self._freezing else []
 
     def answered(self, query: int, answer: Sequence[Any]) -> Sequence[Any]:
         """A source is frozen, or rows were looked up."""
         if query in self._freezing:
-            self._frozen_at[self._freezing.pop(query)] = self._received
+            source = self._freezing.pop(query)
+            self._frozen_at[source], self._hidden[source] = self._received, answer[0]
             return [] if self._freezing else self._begin()
-        assert self._sweep is not None
-        return self._performed(self._sweep.answered(self._edges.pop(query), Answer(answer[0])))
+        assert self._window is not None
+        if not self._window.answered(self._wanted.pop(query), answer[0]):
+            return []
+        return self._asked_next(self._window)
 
     def _freeze(self) -> Sequence[Freeze]:
         freezes = [Freeze(self._next(), source) for source in self._sources]
@@ -83,63 +101,68 @@ class Batches(Algorithm[Any]):
         return freezes
 
     def _begin(self) -> Sequence[Any]:
-        """Admit, and sweep over what was admitted."""
-        after = self._upto
+        """Admit, and ask for what the admitted meet."""
         for update in self._arrived:
             for parts in self._admission.arrived(update):
                 self._upto += 1
                 self._cns |= {part.number: self._upto for part in parts}
         self._arrived = []
-        if self._upto == after:
+        if self._upto == self.kept.upto:
             return []
-        log = self._log_rows()
-        algebra = BagAlgebra(Batch(after, self._upto), log)
-        changed = frozenset(
-            o.number
-            for o in self._definition.occurrences
-            if any(entry.cn != FOREVER for entry in log.get(o.relation.name, ()))
-        )
-        self._sweep = BatchedSweep(self._definition, self._tree, algebra, changed)
-        self._lookups, self._transactions = 0, self._upto - after
-        return self._performed(self._sweep.begin())
+        self._window = Window(self._plan, self._log_rows(), self.kept.upto, self._upto)
+        self._lookups = 0
+        return self._asked_next(self._window)
 
-    def _log_rows(self) -> dict[Any, list[LogRow]]:
-        """The log by relation, under the names of the definition."""
-        rows: dict[Any, list[LogRow]] = {}
+    def _log_rows(self) -> dict[int, list[LogRow]]:
+        """The log by relation."""
+        number = {name: relation for relation, name in enumerate(self._relations)}
+        rows: dict[int, list[LogRow]] = {}
         for update in self._log:
-            cn = self._cns.get(update.number, FOREVER)
-            reflected = update.number <= self._frozen_at[update.source]
+            cn, reflected = self._cns.get(update.number, FOREVER), self._reflects(update)
             for change in update.changes:
                 sign = 1 if change.inserted else -1
-                rows.setdefault(self._names[change.relation], []).extend(
+                rows.setdefault(number[change.relation], []).extend(
                     LogRow(row, count * sign, cn, reflected) for row, count in change.rows
                 )
         return rows
 
-    def _performed(self, actions: Iterable[EdgeLookup[Handle] | Record[Handle]]) -> Sequence[Any]:
-        done: list[Any] = []
-        for action in actions:
-            done += self._recorded(action) if isinstance(action, Record) else [self._asked(action)]
-        return done
+    def _reflects(self, update: Update[Any]) -> bool:
+        """Whether the frozen state of its source shows an update."""
+        source = update.source
+        came = update.number <= self._frozen_at[source]
+        return came and update.transaction not in self._hidden[source]
 
-    def _asked(self, ask: EdgeLookup[Handle]) -> Lookup:
-        query, v, key = self._next(), ask.edge.v, ask.edge.key
-        self._edges[query] = ask.edge
-        self._lookups += 1
-        source = self._positions.relations[v].source
-        keys = ask.keys.values if isinstance(ask.keys, Keys) else frozenset()
-        return Lookup(query, source, v, key.to_column if key else None, keys)
+    def _asked_next(self, window: Window) -> Sequence[Any]:
+        """The next round of lookups; when there is none, the end of the batch."""
+        lookups = [self._asked(wanted) for wanted in window.lookups()]
+        self._lookups += len(lookups)
+        return lookups or self._recorded(window)
 
-    def _recorded(self, record: Record[Handle]) -> Sequence[Any]:
+    def _asked(self, wanted: Wanted) -> Lookup:
+        query = self._next()
+        self._wanted[query] = wanted
+        return Lookup(query, self._relations[wanted.relation].source, *wanted)
+
+    def _recorded(self, window: Window) -> Sequence[Any]:
         """Install every cn in order; then on with what came meanwhile."""
-        changes = projected(self._definition, record.change)
-        self.swept.append(Swept(self._transactions, self._lookups))
-        self._sweep = None
-        self._log = [u for u in self._log if u.number not in self._cns]
-        installs = [Install(change, cn) for cn, change in changes.items() if len(change)]
+        moved = window.moved(self.kept.state)
+        self.swept.append(Swept(self._upto - self.kept.upto, self._lookups))
+        self._window = None
+        self._log = [update for update in self._log if not self._settled(update)]
+        unsettled = [(self._cns[u.number], u) for u in self._log if u.number in self._cns]
+        self.kept = Kept(self._upto, moved.state, tuple(unsettled))
+        installs = [Install(change, cn) for cn, change in moved.changes.items() if len(change)]
         return [*installs, *(self._freeze() if self._arrived else ())]
+
+    def _settled(self, update: Update[Any]) -> bool:
+        return update.number in self._cns and self._reflects(update)
 
     def _next(self) -> int:
         self._queries += 1
         return self._queries
 
+
+def first_kept(plan: ViewPlan, rows: Sequence[Bag[Row]]) -> tuple[Kept, Bag[Row]]:
+    """What is kept of a view before any update, and its rows."""
+    changes, state = plan.first(rows)
+    return Kept(0, state), changes.get(0, Bag())

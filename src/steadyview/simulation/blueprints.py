@@ -21,6 +21,7 @@ from typing import TypeVar
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.maintenance.bag_view_algebra import BagViewAlgebra, Compiled
 from steadyview.maintenance.positions import Positions
+from steadyview.simulation.view_plan import ViewPlan, view_plan
 from steadyview.views.analyze import analyze
 from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import parse_view
@@ -43,6 +44,8 @@ _KEYED, _CONDITIONED, _SELF_JOINED, _MOVED = 0.25, 0.4, 0.15, 0.25
 """How many worlds are keyed where none has to be, how many views have a condition, how many use a
 relation twice; how many relations live elsewhere.
 """
+BY_VALUE, OF_ALL = "by value", "of all"
+_GROUPS = ("", "", "", BY_VALUE, BY_VALUE, OF_ALL)
 _PAIRED, _PAIR = 0.3, 0.6
 """How many keyed worlds have keys of two columns, and how many of their relations."""
 
@@ -54,6 +57,7 @@ class Blueprint:
     `sources`: the source of each relation, by number. `uses`: the relation of each position.
     `condition`: an index into CONDITIONS. `narrow`: the view shows keys and one value only.
     `pairs`: the relations of a keyed world whose key is `k` and `a`.
+    `groups`: the view shows counts, sums and averages, BY_VALUE of the first `a`, or OF_ALL rows.
     """
 
     sources: tuple[int, ...]
@@ -63,6 +67,7 @@ class Blueprint:
     condition: int = 0
     narrow: bool = False
     pairs: frozenset[int] = frozenset()
+    groups: str = ""
 
     def key_width(self, relation: int) -> int:
         """How many of its first columns are the key of a relation; 0 where it has none."""
@@ -96,7 +101,8 @@ class Blueprint:
             text += f" JOIN {table} ON {self._link(i)}"
         condition = CONDITIONS[self.condition] if len(self.uses) > 1 else ""
         where = f" WHERE {condition}" if condition else ""
-        return f"SELECT {', '.join(self._outputs())} FROM {text}{where}"
+        by = " GROUP BY p0.a" if self.groups == BY_VALUE else ""
+        return f"SELECT {', '.join(self._outputs())} FROM {text}{where}{by}"
 
     def _link(self, i: int) -> str:
         link = _LINKS[self.shape].format(before=i - 1, i=i)
@@ -104,6 +110,8 @@ class Blueprint:
         return f"{link} AND p{i}.b = p0.a" if closes else link
 
     def _outputs(self) -> list[str]:
+        if self.groups:
+            return self._aggregates()
         if self.keyed:
             keys = [
                 f"p{i}.{COLUMNS[column]} AS {COLUMNS[column]}{i}"
@@ -114,6 +122,15 @@ class Blueprint:
         shown = [f"p{i}.v AS v{i}" for i in range(len(self.uses))]
         return shown[:1] if self.narrow else shown
 
+    def _aggregates(self) -> list[str]:
+        """A narrow view shows no key: equal rows of different groups are duplicates."""
+        last = f"p{len(self.uses) - 1}.v"
+        if self.narrow:
+            return [f"SUM({last}) AS s"]
+        key = ["p0.a AS a"] if self.groups == BY_VALUE else []
+        shown = ["COUNT(*) AS n", f"COUNT({last}) AS c", f"SUM({last}) AS s", f"AVG({last}) AS m"]
+        return [*key, *shown, "SUM(p0.k) AS k"]
+
 
 @dataclass(frozen=True)
 class Site:
@@ -123,6 +140,11 @@ class Site:
     relations: tuple[RelationName, ...]
     positions: Positions
     algebra: BagViewAlgebra
+
+    @property
+    def plan(self) -> ViewPlan:
+        """The view as the product plans it."""
+        return _planned(self.blueprint.view, self.blueprint.names)
 
 
 @lru_cache(maxsize=4096)
@@ -140,17 +162,28 @@ def site(blueprint: Blueprint) -> Site:
 def _compiled(
     view: str, names: tuple[str, ...], keys: tuple[tuple[tuple[int, int], ...], ...]
 ) -> Compiled:
-    columns = tuple(Column(name, "BIGINT", "", keyable=True) for name in COLUMNS)
-    schemas = [RelationSchema(RelationName(name, ()), columns) for name in names]
-    definition = analyze(parse_view("v", view), schemas)
+    definition = analyze(parse_view("v", view), _schemas(names))
     return Compiled(definition, join_tree(definition), keys)
 
 
+@lru_cache(maxsize=2048)
+def _planned(view: str, names: tuple[str, ...]) -> ViewPlan:
+    return view_plan(view, _schemas(names))
+
+
+def _schemas(names: tuple[str, ...]) -> list[RelationSchema]:
+    columns = tuple(Column(name, "BIGINT", "", keyable=True) for name in COLUMNS)
+    return [RelationSchema(RelationName(name, ()), columns) for name in names]
+
+
 @lru_cache(maxsize=8192)
-def dealt(card: int, positions: int | None, *, keys: bool, one_source: bool) -> Blueprint:
+def dealt(
+    card: int, positions: int | None, *, keys: bool, one_source: bool, groups: bool = False
+) -> Blueprint:
     """The blueprint on a card: any number of `positions` from 2 to 5, unless one is asked for.
 
-    With a self-join there is one relation less. With `keys` it is keyed, otherwise it may be.
+    With a self-join there is one relation less. With `keys` it is keyed, otherwise it may be. With
+    `groups` the view may show counts and sums.
     """
     random = Random(card)
     drawn_positions = _pick(random, _POSITIONS)
@@ -168,7 +201,8 @@ def dealt(card: int, positions: int | None, *, keys: bool, one_source: bool) -> 
     narrow = random.random() < 0.5
     paired = keyed and random.random() < _PAIRED
     pairs = frozenset(r for r in range(tables) if paired and random.random() < _PAIR)
-    return Blueprint(sources, uses, shape, keyed, condition, narrow, pairs)
+    summed = _pick(random, _GROUPS) if groups else ""
+    return Blueprint(sources, uses, shape, keyed, condition, narrow, pairs, summed)
 
 
 def _spread(random: Random, tables: int) -> tuple[int, ...]:

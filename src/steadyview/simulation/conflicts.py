@@ -33,8 +33,9 @@ def hits_query(site: Site, query: Query, report: Report) -> bool:
             if rows is None
             for row in _rows_at(site, position, report)
         )
-    positions = query.positions if isinstance(query, Read) else (query.position,)
-    return any(_rows_at(site, position, report) for position in positions)
+    if isinstance(query, Read):
+        return any(_rows_at(site, position, report) for position in query.positions)
+    return any(change.relation == query.relation for change in report.changes)
 
 
 def hits_answer(site: Site, answer: Sequence[Any], report: Report) -> bool:

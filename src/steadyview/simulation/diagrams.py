@@ -32,7 +32,7 @@ def diagram(run: Simulated) -> list[str]:
     lanes = _Lanes(tuple(dict.fromkeys(world.blueprint.source_names)))
     words = _Words(world)
     lines = [*wrapped(world.blueprint.view), "", *_initial(world), ""]
-    begin = f"the view shows state 0: {shown(world.initial_view)}"
+    begin = f"the view shows state 0: {shown(run.trace.states[0])}"
     lines += [lanes.heading(), *lanes.line(-1, -1, begin)]
     for event in run.trace.events:
         lines += lanes.line(*lanes.marks(event), words.of(event))
@@ -134,7 +134,9 @@ class _Words:
     def _evaluates(self, event: Event) -> str:
         query, reply = event.data
         if isinstance(query, Freeze):
-            return f"{event.source} keeps this state, q{reply.label}"
+            hidden = ", ".join(sorted(reply.answer[0]))
+            without = f"; {hidden} not to be seen yet" if hidden else ""
+            return f"{event.source} keeps this state, q{reply.label}{without}"
         answers = " and ".join(self._rows(answer) for answer in reply.answer)
         return f"{event.source} evaluates q{reply.label}: {answers}"
 
@@ -162,9 +164,9 @@ class _Words:
             return "keep a state"
         assert isinstance(query, Lookup)
         if query.column is None:
-            return f"{self._position(query.position)} as kept"
+            return f"{self._names[query.relation]} as kept"
         keys = ", ".join(map(str, sorted(query.keys)))
-        return f"{self._position(query.position)} as kept, {COLUMNS[query.column]} in ({keys})"
+        return f"{self._names[query.relation]} as kept, {COLUMNS[query.column]} in ({keys})"
 
     def _joined(self, known: Any, steps: Iterable[tuple[int, Any]]) -> str:
         parts = [self._rows(known)]

@@ -81,7 +81,7 @@ class Run:
         verbose: bool = False,
     ) -> None:
         self._site, self._schedule, self._verbose = world.site, schedule, verbose
-        self._warehouse = Warehouse(kind, world.site, world.initial_view)
+        self._warehouse = Warehouse(kind, world)
         self._sources = {source.name: source for source in sources_of(world)}
         sources = list(self._sources.values())
         periodic = self._warehouse.is_periodic

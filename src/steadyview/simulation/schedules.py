@@ -86,6 +86,13 @@ MANNERS = (
 
 An adversary is in no hurry to let sources execute: what they still have to do may then hit a query.
 """
+BATCH_MANNERS = (
+    *MANNERS,
+    Manners(execute=0.15, evaluate=2, deliver=2),
+    Manners(execute=0.15, evaluate=2, deliver=2, crash=0.1),
+    Manners(execute=0.1, evaluate=2, deliver=2, crash=0.2),
+)
+"""For who works in batches: calm enough for several, also with crashes between them."""
 
 
 class Dice:

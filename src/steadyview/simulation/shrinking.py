@@ -1,10 +1,10 @@
 """From a failing run to a small one that fails too, greedily: what can go, goes.
 
 An *episode* is everything that a run of one kind depends on: a world and an explicit schedule. Left
-out are positions of the view, transactions, single changes, initial rows, conditions, then events
-of the schedule; insertions become initial rows, and values 1, where they can. A world from which
-something was taken is mended: deletions of rows that are not there, and insertions of keys that are
-taken, go as well.
+out are positions of the view, transactions, single changes, initial rows, conditions, groups,
+delays, then events of the schedule; insertions become initial rows, and values 1, where they can. A
+world from which something was taken is mended: deletions of rows that are not there, and insertions
+of keys that are taken, go as well.
 Promise: the result fails, and no single one of these steps leads to a smaller one that does.
 """
 
@@ -141,6 +141,7 @@ def _plainer_view(episode: Episode) -> Iterator[Episode]:
         replace(blueprint, condition=0),
         replace(blueprint, shape="chain"),
         replace(blueprint, narrow=True),
+        replace(blueprint, groups=""),
     ):
         if plainer != blueprint:
             yield replace(episode, world=replace(episode.world, blueprint=plainer))
@@ -149,6 +150,16 @@ def _plainer_view(episode: Episode) -> Iterator[Episode]:
         if max(Counter(row[0] for row, _ in episode.world.rows[relation]).values(), default=0) < 2:
             plainer = replace(blueprint, pairs=blueprint.pairs - {relation})
             yield replace(episode, world=_mended(replace(episode.world, blueprint=plainer)))
+
+
+def _sooner_seen(episode: Episode) -> Iterator[Episode]:
+    """A transaction is shown by every state that is frozen after it."""
+    world = episode.world
+    for i, t in enumerate(world.transactions):
+        if t.late:
+            before, after = world.transactions[:i], world.transactions[i + 1 :]
+            sooner = (*before, replace(t, late=t.late - 1), *after)
+            yield replace(episode, world=replace(world, transactions=sooner))
 
 
 def _shorter_script(episode: Episode) -> Iterator[Episode]:
@@ -205,6 +216,7 @@ _WAYS = (
     _initially,
     _without_row,
     _plainer_view,
+    _sooner_seen,
     _shorter_script,
     _lower_value,
 )

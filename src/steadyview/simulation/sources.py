@@ -37,7 +37,10 @@ def _choices(source: str) -> tuple[Choice, Choice, Choice]:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """Keep the state of this moment until the next freeze; the answer is empty."""
+    """Keep the state of this moment until the next freeze.
+
+    The answer is the names of the executed transactions that this state does not show yet.
+    """
 
     query: int
     source: str
@@ -45,14 +48,14 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The rows of a position's relation in the frozen state, those whose column is among `keys`.
+    """The rows of a relation in the frozen state, those whose column is among `keys`.
 
     Without a column all of them.
     """
 
     query: int
     source: str
-    position: int
+    relation: int
     column: int | None
     keys: frozenset[Value]
 
@@ -61,11 +64,15 @@ Query: TypeAlias = Ask[Handle] | Read | Freeze | Lookup
 
 
 class Report(NamedTuple):
-    """An update on its way: a transaction, or this source's part of one of several parts."""
+    """An update on its way: a transaction, or this source's part of one of several parts.
+
+    `late`: how many frozen states do not show it, once it is executed.
+    """
 
     transaction: str
     changes: tuple[RowChange, ...]
     parts: int
+    late: int = 0
 
 
 class Asked(NamedTuple):
@@ -100,6 +107,9 @@ class Source:
         self.execute_choice, self.evaluate_choice, self.deliver_choice = _choices(name)
         self._uses = uses
         self._algebra = algebra
+        self._hidden: list[tuple[int, Report]] = []
+        """Executed, but to be shown only by a later frozen state; which one, from 1 on."""
+        self._freezes = 0
         self._frozen: dict[int, Bag[Row]] = {}
 
     def execute(self) -> Report:
@@ -108,6 +118,11 @@ class Source:
         self.executed += 1
         for relation, row, sign in report.changes:
             self.rows[relation] += Bag([(row, sign)])
+        # whoever changes a row again has waited until the change before was to be seen
+        touched = _touched(report)
+        self._hidden = [h for h in self._hidden if touched.isdisjoint(_touched(h[1]))]
+        if report.late:
+            self._hidden.append((self._freezes + report.late + 1, report))
         self.outbox.append(report)
         return report
 
@@ -129,16 +144,29 @@ class Source:
         if isinstance(query, Read):
             return [self.rows[self._uses[position]] for position in query.positions]
         if isinstance(query, Freeze):
-            self._frozen = dict(self.rows)
-            return []
-        rows, column, keys = self._frozen[self._uses[query.position]], query.column, query.keys
+            return [self._freeze()]
+        rows, column, keys = self._frozen[query.relation], query.column, query.keys
         return [rows if column is None else rows.where(lambda row: row[column] in keys)]
+
+    def _freeze(self) -> frozenset[str]:
+        """Keep what is to be seen now; the names of what is not."""
+        self._freezes += 1
+        self._hidden = [h for h in self._hidden if h[0] > self._freezes]
+        self._frozen = dict(self.rows)
+        for _, report in self._hidden:
+            for relation, row, sign in report.changes:
+                self._frozen[relation] -= Bag([(row, sign)])
+        return frozenset(report.transaction for _, report in self._hidden)
 
     def _joined(self, known: Handle, steps: Sequence[tuple[int, Handle | None]]) -> Handle:
         for position, rows in steps:
             base = self.rows[self._uses[position]] if rows is None else rows
             known = self._algebra.join(known, position, base)
         return known
+
+
+def _touched(report: Report) -> frozenset[tuple[int, Row]]:
+    return frozenset((relation, row) for relation, row, _ in report.changes)
 
 
 def sources_of(world: World) -> list[Source]:
@@ -152,7 +180,8 @@ def sources_of(world: World) -> list[Source]:
         for change in transaction.changes:
             parts.setdefault(names[change.relation], []).append(change)
         for name, changes in parts.items():
-            found[name].schedule.append(Report(transaction.id, tuple(changes), len(parts)))
+            report = Report(transaction.id, tuple(changes), len(parts), transaction.late)
+            found[name].schedule.append(report)
     for source in found.values():
         source.todo.extend(source.schedule)
     return list(found.values())

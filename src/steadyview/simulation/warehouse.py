@@ -6,6 +6,9 @@ message waited: there a restart may have to begin earlier, never later). Lost: t
 algorithm's memory, open queries, answers under way, and the installs since, which live nobody could
 read yet. After a restart a new object is made for the durable rows, and the updates which they do
 not reflect are delivered again in the old order. `Install.upto` says which they reflect.
+
+Of a plan over versions, what the end of a batch leaves (`Kept`) is durable as a whole: the states
+of all its cns, the groups' sums, and the updates that no frozen state has shown.
 """
 
 from __future__ import annotations
@@ -17,19 +20,25 @@ from steadyview.algebra import Bag, Row
 from steadyview.maintenance.admission import Admission
 from steadyview.maintenance.algorithms import Kind
 from steadyview.maintenance.events import Algorithm, Install, Update
-from steadyview.simulation.batches import Batches, Swept
-from steadyview.simulation.blueprints import Site
+from steadyview.simulation.batches import Batches, Kept, Swept, first_kept
+from steadyview.simulation.worlds import World
 
 
 class Warehouse:
     """One view under one kind of algorithm."""
 
-    def __init__(self, kind: Kind, site: Site, view: Bag[Row]) -> None:
+    def __init__(self, kind: Kind, world: World) -> None:
+        self._kind, self._site = kind, world.site
+        self._kept: Kept | None = None
+        """What is durable beside the view's rows, where it is kept by a plan."""
+        if kind.plans:
+            self._kept, view = first_kept(world.site.plan, world.rows)
+        else:
+            view = world.initial_view
         self.states = [view]
         """What the view showed, less what a crash undid."""
         self.swept: list[Swept] = []
         """The batches of a batched sweep that are over."""
-        self._kind, self._site = kind, site
         self._log: list[Update[Any]] = []
         self._admission: Admission[Any] = Admission()
         self._admitted: dict[int, int] = {}
@@ -78,8 +87,8 @@ class Warehouse:
         """The view's next state."""
         self.states.append(self.view + install.change)
         if install.whole:
-            # an object that counts admitted transactions counts from where it was made
-            base = self._made_at if self._kind.whole else 0
+            # an object that counts admitted transactions and keeps nothing counts from its making
+            base = self._made_at if self._kind.whole and self._kept is None else 0
             self._durable_states, self._durable_upto = len(self.states), install.upto + base
 
     def asked(self) -> None:
@@ -90,6 +99,8 @@ class Warehouse:
         """The process dies and starts again; the updates that have to be delivered again."""
         self._rest()
         self._collect()
+        if self._kept is not None:
+            self._durable_upto = self._kept.upto
         del self.states[self._durable_states :]
         self._open, self._made_at = 0, self._durable_upto
         self._algorithm = self._made()
@@ -111,10 +122,12 @@ class Warehouse:
 
     def _made(self) -> Algorithm[Any]:
         site, make = self._site, self._kind.make
-        if make is None:
-            return Batches(site.positions, site.algebra)
+        if self._kept is not None:
+            return (make or Batches)(site.plan, site.relations, self._kept)
+        assert make is not None
         return make(site.positions, site.algebra, self.view, site.blueprint.keyed)
 
     def _collect(self) -> None:
         if isinstance(self._algorithm, Batches):
             self.swept += self._algorithm.swept
+            self._kept = self._algorithm.kept

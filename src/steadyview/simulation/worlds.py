@@ -8,7 +8,7 @@ duplicate rows. A transaction is executed at each of its sources, in the order o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import NamedTuple
@@ -24,6 +24,8 @@ _VALUES = (1, 1, 1, 1, 1, 1, 2, 2, 3, None)
 _SIDES = len(_VALUES)
 _COPIED = 0.2
 """How many new rows, where no key forbids it, are copies of one that is there."""
+_LATE, _LATEST = 0.4, 3
+"""How many transactions are shown late, where some are, and by how many frozen states at most."""
 
 
 class RowChange(NamedTuple):
@@ -36,10 +38,15 @@ class RowChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorldTransaction:
-    """Changes in the order of execution; they may span sources in a global scenario."""
+    """Changes in the order of execution; they may span sources in a global scenario.
+
+    `late`: how many states that a source freezes later do not show it yet (PostgreSQL streams a
+    commit before it is to be seen), unless one of its rows is changed again before.
+    """
 
     id: str
     changes: tuple[RowChange, ...]
+    late: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class World:
 
     @cached_property
     def initial_view(self) -> Bag[Row]:
-        """The view over the rows to begin with."""
+        """The view over the rows to begin with; not of a view with groups."""
         algebra, positions = self.site.algebra, self.site.positions
         rows = [self.rows[relation] for relation in self.blueprint.uses]
         joined = algebra.seed(0, rows[0])
@@ -79,6 +86,7 @@ class Sizes:
     transactions: int = 4
     changes: int = 3
 
+
 def world(random: Random, scenario: str, sizes: Sizes, blueprint: Blueprint) -> World:
     """A world of that scenario."""
     maker = _Maker(random, blueprint)
@@ -86,6 +94,15 @@ def world(random: Random, scenario: str, sizes: Sizes, blueprint: Blueprint) -> 
     count = 2 + int(random.random() * (sizes.transactions - 1))
     transactions = tuple(maker.transaction(f"t{i + 1}", scenario, sizes) for i in range(count))
     return World(blueprint, rows, transactions)
+
+
+def with_late_transactions(made: World, random: Random) -> World:
+    """The same world, but some transactions are to be seen only later than others."""
+    transactions = tuple(
+        replace(t, late=1 + int(random.random() * _LATEST)) if random.random() < _LATE else t
+        for t in made.transactions
+    )
+    return replace(made, transactions=transactions)
 
 
 class _Maker:
