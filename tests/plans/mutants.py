@@ -148,6 +148,41 @@ def shown_too_early_is_kept() -> Any:
     return _log_without(lambda reply, cns, after: reply.reflects & (cns <= after))
 
 
+def shown_up_to_the_last() -> Any:
+    """A state that shows a transaction is taken to show all before it."""
+    return _log_without(lambda r, cns, _: cns <= max(cns[r.reflects], default=0))
+
+
+def shown_up_to_the_first_gap() -> Any:
+    """A state that lacks a transaction is taken to lack all after it."""
+    return _log_without(lambda r, cns, _: cns < min(cns[~r.reflects], default=versions.FOREVER))
+
+
+def one_state_a_batch() -> Any:
+    """All of a batch's transactions happen at its end."""
+    honest = versions.versions
+
+    def dull(columns: Any, log: Any, replies: Any, after: int, upto: int) -> Any:
+        cns = log.rows.column("_cn").to_numpy()
+        late = np.where((cns > after) & (cns <= upto), upto, cns)
+        place = log.rows.column_names.index("_cn")
+        moved = log.rows.set_column(place, "_cn", pa.array(late, pa.int64()))
+        return honest(columns, versions.Logged(moved), replies, after, upto)
+
+    return patch.object(batches, "versions", dull)
+
+
+def null_meets_null() -> Any:
+    """Joins with `<=>` where SQL says `=`."""
+    alike = property(lambda e: f"l.{e.left} IS NOT DISTINCT FROM r.{e.right}")
+    return patch.object(inner_join.Equality, "sql", alike)
+
+
+def keys_of_changes_only() -> Any:
+    """Rows that answers bring have no partners looked up."""
+    return patch.object(asking.Asking, "answered", lambda self, ask, rows: None)
+
+
 def null_rows_lost() -> Any:
     """A row whose key is NULL counts as one that an earlier answer was asked for."""
     honest = versions.Reply.belongs
@@ -228,6 +263,11 @@ MUTANTS: tuple[Mutant, ...] = (
     one_moment_for_all_answers,
     not_shown_yet_is_forgotten,
     shown_too_early_is_kept,
+    shown_up_to_the_last,
+    shown_up_to_the_first_gap,
+    one_state_a_batch,
+    null_meets_null,
+    keys_of_changes_only,
     null_rows_lost,
     old_row_stays,
     state_of_shown_groups_only,

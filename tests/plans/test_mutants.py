@@ -11,6 +11,7 @@ from tests.plans.nodes import FOLDS
 TRIES = 4_000
 RARE = {
     "constants_joined_stand_nowhere": 11_600,
+    "keys_of_changes_only": 340,
     "keys_that_feed_are_not_waited_for": 1_000,
     "outer_side_read_from_its_partner": 3_660,
 }

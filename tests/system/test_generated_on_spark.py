@@ -16,9 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import steadyview
-from steadyview.algebra import Bag, Row, Summary
+from steadyview.algebra import Bag, Row
 from steadyview.runtime.warehouse import Warehouse
-from tests.maintenance.sweeping import summaries
 from tests.recomputation import recomputed
 from tests.system.databases import write_project
 from tests.system.maintained import bag, capturing, delta_rows, read
@@ -92,30 +91,28 @@ def expected(world: World, cn: int) -> Bag[Row]:
     """What the world has at the cn; an average as sum over count."""
     if world.view.state is None:
         return recomputed(world, world.view.sql)[cn]
-    kept = recomputed(world, world.view.state)[cn]
-    return Bag.of(_shown(world, group, s) for group, s in summaries(kept, _width(world)).items())
+    groups = recomputed(world, world.view.state)[cn]
+    return Bag.of(_shown(world, group) for group, _ in groups)
 
 
-def _width(world: World) -> int:
-    return len(world.view.keys)
-
-
-def _shown(world: World, group: Row, summary: Summary) -> Row:
+def _shown(world: World, group: Row) -> Row:
     """The visible row of a group: keys, then one value per call."""
-    place = {argument: a for a, argument in enumerate(world.view.arguments)}
+    width = len(world.view.keys)
+    count, *pairs = group[width:]
+    place = {argument: 2 * a for a, argument in enumerate(world.view.arguments)}
     values: list[Any] = []
     for call in world.view.calls:
         if call.argument is None:
-            values.append(summary.count)
+            values.append(count)
             continue
-        nonnull, total = summary.nonnull[place[call.argument]], summary.sums[place[call.argument]]
+        nonnull, total = pairs[place[call.argument]], pairs[place[call.argument] + 1]
         if call.function == "COUNT":
             values.append(nonnull)
         elif not nonnull:
             values.append(None)
         else:
             values.append(total / nonnull if call.function == "AVG" else total)
-    return (*group, *values)
+    return (*group[:width], *values)
 
 
 def _rounded(rows: Bag[Row]) -> Bag[Row]:

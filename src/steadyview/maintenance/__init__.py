@@ -1,14 +1,8 @@
-"""Maintenance algorithms, each a state machine without I/O (law 2).
+"""The papers' maintenance algorithms, each a state machine without I/O (law 2).
 
-Belongs here: what to ask, in which order, and how answers and logged changes combine.
-Does not belong here: how a relation is stored, asked for or joined; a clock; a thread.
-Law: events in, actions out (`events`); data is opaque and worked on only through an algebra: the
-batched sweep's is `RelationAlgebra`, that of the papers' algorithms `ViewAlgebra`. `algorithms`
-lists them all.
+Belongs here: what to ask, in which order, and how answers and updates combine.
+Does not belong here: how a relation is stored, asked for or joined; a clock; a thread; the
+product's own way, which is a plan over versions (`plans`).
+Law: events in, actions out (`events`); data is opaque and worked on only through a `ViewAlgebra`.
+`algorithms` lists them all, and the product's way beside them.
 """
-
-from steadyview.maintenance.batched_sweep import BatchedSweep, EdgeLookup, Record
-from steadyview.maintenance.first_state import FirstState
-from steadyview.maintenance.relation_algebra import RelationAlgebra
-
-__all__ = ["EdgeLookup", "BatchedSweep", "FirstState", "Record", "RelationAlgebra"]
