@@ -17,7 +17,7 @@ _STATEMENTS = 2_000
 
 
 class SqliteDialect:
-    """SQLite's words; whole numbers and NULLs only. Its parser takes no more than a dozen levels."""
+    """SQLite's words, for whole numbers and NULLs. Its parser takes no more than a dozen levels."""
 
     nested = False
     row_number = "ROW_NUMBER() OVER ()"
