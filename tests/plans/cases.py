@@ -14,7 +14,7 @@ from steadyview.algebra import Bag, Row
 from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.plans.moves import FOREVER
 from steadyview.simulation.view_plan import Moved, State, ViewPlan, view_plan
-from steadyview.simulation.window import LogRow, Wanted, Window
+from steadyview.simulation.window import LogRow, RowsWanted, Window
 from tests.recomputation import differences, recomputed
 from tests.world_views import ViewText
 from tests.worlds import RowChange, World, WorldTransaction
@@ -56,11 +56,11 @@ class Showing:
 class Batch:
     """What one batch did: its lookups, round after round, and its effect."""
 
-    rounds: tuple[tuple[Wanted, ...], ...]
+    rounds: tuple[tuple[RowsWanted, ...], ...]
     moved: Moved
 
     @property
-    def lookups(self) -> list[Wanted]:
+    def lookups(self) -> list[RowsWanted]:
         return [wanted for each in self.rounds for wanted in each]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from steadyview.changes import RelationSchema
-from steadyview.simulation.window import Wanted
+from steadyview.simulation.window import RowsWanted
 from tests.plans.cases import Batch, case, relation
 
 RELATIONS = [relation(f"s{i}.r{i}", "xy") for i in range(5)]
@@ -78,7 +78,7 @@ def test_a_batch_without_a_change_of_the_view_asks_nothing() -> None:
 
 def test_a_join_without_an_equality_reads_the_other_side_whole() -> None:
     asked = batch(unequal(2), 2, RELATIONS[:1], 5).lookups
-    assert asked == [Wanted(1, None, frozenset())]
+    assert asked == [RowsWanted(1, None, frozenset())]
 
 
 def test_a_relation_that_is_used_twice_is_asked_for_a_key_once() -> None:

@@ -26,7 +26,7 @@ from steadyview.maintenance.strobe import Strobe
 from steadyview.maintenance.sweep import Sweep, Walk
 from steadyview.maintenance.t_strobe import TStrobe
 from steadyview.plans.moves import FOREVER
-from steadyview.simulation.batches import Batches, Kept
+from steadyview.simulation.batches import Batches, KeptView
 from steadyview.simulation.view_plan import State
 
 CULPRITS: list[Culprit] = []
@@ -451,7 +451,7 @@ class BatchesBeginningGroupsAnew(Batches):
 
 
 @dataclass(frozen=True)
-class _Behind(Kept):
+class _Behind(KeptView):
     """Groups' sums, and those of the batch before."""
 
     before: State = field(default_factory=dict)

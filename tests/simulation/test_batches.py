@@ -11,7 +11,7 @@ from steadyview.algebra import Bag
 from steadyview.checking import judge
 from steadyview.maintenance.algorithms import BATCHED, kind_of
 from steadyview.simulation import Simulated, Sizes, simulated
-from steadyview.simulation.batches import Batches, Kept
+from steadyview.simulation.batches import Batches, KeptView
 from steadyview.simulation.blueprints import BY_VALUE, OF_ALL, Blueprint
 from steadyview.simulation.running import Run
 from steadyview.simulation.schedules import Dice, Manners, Script
@@ -129,7 +129,7 @@ def test_a_row_that_is_changed_again_was_shown_by_then():
 
 
 def test_no_more_is_kept_than_what_no_state_has_shown(monkeypatch):
-    kept: list[Kept] = []
+    kept: list[KeptView] = []
     recorded = Batches._recorded
 
     def spied(self, window):

@@ -29,7 +29,7 @@ from steadyview.maintenance.events import Algorithm, Install, Update
 from steadyview.plans.moves import FOREVER
 from steadyview.simulation.sources import Freeze, Lookup
 from steadyview.simulation.view_plan import State, ViewPlan
-from steadyview.simulation.window import LogRow, Wanted, Window
+from steadyview.simulation.window import LogRow, RowsWanted, Window
 
 
 class Swept(NamedTuple):
@@ -40,7 +40,7 @@ class Swept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptView:
     """What is durable of a view: how far it is, its state, and what no frozen state has shown.
 
     `unsettled`: admitted updates, each with its cn, in the order of arrival.
@@ -54,7 +54,7 @@ class Kept:
 class Batches(Algorithm[Any]):
     """One view under the batched sweep, from what is kept of it on."""
 
-    def __init__(self, plan: ViewPlan, relations: Sequence[RelationName], kept: Kept) -> None:
+    def __init__(self, plan: ViewPlan, relations: Sequence[RelationName], kept: KeptView) -> None:
         self.swept: list[Swept] = []
         self.kept = kept
         self._plan, self._relations = plan, relations
@@ -73,7 +73,7 @@ class Batches(Algorithm[Any]):
         """Per source, the transactions that its frozen state does not show yet."""
         self._received = 0
         self._window: Window | None = None
-        self._wanted: dict[int, Wanted] = {}
+        self._wanted: dict[int, RowsWanted] = {}
         self._lookups = 0
         self._queries = 0
 
@@ -138,7 +138,7 @@ class Batches(Algorithm[Any]):
         self._lookups += len(lookups)
         return lookups or self._recorded(window)
 
-    def _asked(self, wanted: Wanted) -> Lookup:
+    def _asked(self, wanted: RowsWanted) -> Lookup:
         query = self._next()
         self._wanted[query] = wanted
         return Lookup(query, self._relations[wanted.relation].source, *wanted)
@@ -150,7 +150,7 @@ class Batches(Algorithm[Any]):
         self._window = None
         self._log = [update for update in self._log if not self._settled(update)]
         unsettled = [(self._cns[u.number], u) for u in self._log if u.number in self._cns]
-        self.kept = Kept(self._upto, moved.state, tuple(unsettled))
+        self.kept = KeptView(self._upto, moved.state, tuple(unsettled))
         installs = [Install(change, cn) for cn, change in moved.changes.items() if len(change)]
         return [*installs, *(self._freeze() if self._arrived else ())]
 
@@ -162,7 +162,7 @@ class Batches(Algorithm[Any]):
         return self._queries
 
 
-def first_kept(plan: ViewPlan, rows: Sequence[Bag[Row]]) -> tuple[Kept, Bag[Row]]:
+def first_kept(plan: ViewPlan, rows: Sequence[Bag[Row]]) -> tuple[KeptView, Bag[Row]]:
     """What is kept of a view before any update, and its rows."""
     changes, state = plan.first(rows)
-    return Kept(0, state), changes.get(0, Bag())
+    return KeptView(0, state), changes.get(0, Bag())

@@ -7,8 +7,8 @@ algorithm's memory, open queries, answers under way, and the installs since, whi
 read yet. After a restart a new object is made for the durable rows, and the updates which they do
 not reflect are delivered again in the old order. `Install.upto` says which they reflect.
 
-Of a plan over versions, what the end of a batch leaves (`Kept`) is durable as a whole: the states
-of all its cns, the groups' sums, and the updates that no frozen state has shown.
+Of a plan over versions, what the end of a batch leaves (`KeptView`) is durable as a whole: the
+states of all its cns, the groups' sums, and the updates that no frozen state has shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steadyview.algebra import Bag, Row
 from steadyview.maintenance.admission import Admission
 from steadyview.maintenance.algorithms import Kind
 from steadyview.maintenance.events import Algorithm, Install, Update
-from steadyview.simulation.batches import Batches, Kept, Swept, first_kept
+from steadyview.simulation.batches import Batches, KeptView, Swept, first_kept
 from steadyview.simulation.worlds import World
 
 
@@ -29,7 +29,7 @@ class Warehouse:
 
     def __init__(self, kind: Kind, world: World) -> None:
         self._kind, self._site = kind, world.site
-        self._kept: Kept | None = None
+        self._kept: KeptView | None = None
         """What is durable beside the view's rows, where it is kept by a plan."""
         if kind.plans:
             self._kept, view = first_kept(world.site.plan, world.rows)

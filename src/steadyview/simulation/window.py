@@ -33,7 +33,7 @@ class LogRow:
     reflected: bool
 
 
-class Wanted(NamedTuple):
+class RowsWanted(NamedTuple):
     """Rows of a relation: those with one of the keys in the column; without a column, all."""
 
     relation: int
@@ -66,9 +66,9 @@ class _Input:
     """A relation over the window."""
 
     log: Sequence[LogRow]
-    answers: list[tuple[Wanted, Sequence[Row]]] = field(default_factory=list)
+    answers: list[tuple[RowsWanted, Sequence[Row]]] = field(default_factory=list)
 
-    def unknown(self, wanted: Wanted) -> Wanted | None:
+    def unknown(self, wanted: RowsWanted) -> RowsWanted | None:
         """What of it was not asked for before."""
         if any(asked.column is None for asked, _ in self.answers):
             return None
@@ -78,7 +78,7 @@ class _Input:
         keys = wanted.keys.difference(*known)
         return wanted._replace(keys=keys) if keys else None
 
-    def seen(self, wanted: Wanted) -> list[Row]:
+    def seen(self, wanted: RowsWanted) -> list[Row]:
         """The rows that were answered for, and the logged ones that belong to them."""
         found = [row for _, rows in self.answers for row in rows if wanted.has(row)]
         return found + [entry.row for entry in self.log if wanted.has(entry.row)]
@@ -96,7 +96,7 @@ class Window:
         self._round: list[Ask[Keys]] = []
         self._open = 0
 
-    def lookups(self) -> list[Wanted]:
+    def lookups(self) -> list[RowsWanted]:
         """The next round, to be answered as a whole; nothing when all is known."""
         assert not self._open, "a round is answered as a whole"
         while asks := self._asking.asks():
@@ -107,7 +107,7 @@ class Window:
             self._tell()
         return []
 
-    def answered(self, wanted: Wanted, rows: Bag[Row]) -> bool:
+    def answered(self, wanted: RowsWanted, rows: Bag[Row]) -> bool:
         """Take one lookup's rows; whether the round is over."""
         copies = [row for row, count in rows for _ in range(count)]
         self._inputs[wanted.relation].answers.append((wanted, copies))
@@ -129,16 +129,16 @@ class Window:
                 found[scan] = rows
         return found
 
-    def _wanted(self, ask: Ask[Keys]) -> Wanted:
-        return Wanted(self._plan.reads[ask.scan], ask.column, ask.keys or frozenset())
+    def _wanted(self, ask: Ask[Keys]) -> RowsWanted:
+        return RowsWanted(self._plan.reads[ask.scan], ask.column, ask.keys or frozenset())
 
-    def _sent(self) -> list[Wanted]:
+    def _sent(self) -> list[RowsWanted]:
         """The round's lookups: one for each column of a relation, of keys that are not known."""
         topics: dict[tuple[int, int | None], Keys] = {}
         for wanted in map(self._wanted, self._round):
             topic = wanted.relation, wanted.column
             topics[topic] = topics.get(topic, frozenset()) | wanted.keys
-        every = [Wanted(*topic, keys) for topic, keys in topics.items()]
+        every = [RowsWanted(*topic, keys) for topic, keys in topics.items()]
         unknown = [self._inputs[wanted.relation].unknown(wanted) for wanted in every]
         return [wanted for wanted in unknown if wanted is not None]
 
