@@ -90,7 +90,7 @@ def versions(
 
 def _running(rows: pa.Table, times: np.ndarray, steps: np.ndarray) -> pa.Table:
     """One running sum per row, begun so high that it is never below zero."""
-    identity = _identity(rows)
+    identity = numbered(rows)
     lacking = _lacking(identity, times, steps)
     low = np.flatnonzero(lacking)
     place = np.r_[np.arange(len(identity)), _first_places(identity)[low]]
@@ -111,7 +111,7 @@ def _running(rows: pa.Table, times: np.ndarray, steps: np.ndarray) -> pa.Table:
     return found
 
 
-def _identity(rows: pa.Table) -> np.ndarray:
+def numbered(rows: pa.Table) -> np.ndarray:
     """A number per row, the same for equal rows; NULL equals NULL. Dense, from zero."""
     number = np.zeros(rows.num_rows, dtype=np.int64)
     for column in rows.columns:
