@@ -176,16 +176,17 @@ class WindowInput:
         """
         view = self.versions(used, after, upto)
         key = (view, tuple(columns))
-        if key not in self._counted:
-            self._counted[key] = self._key_counts(view, used, columns, (after, upto))
-        return self._counted[key]
+        with self._lock:
+            if key not in self._counted:
+                self._counted[key] = self._key_counts(view, used, columns, (after, upto))
+            return self._counted[key]
 
     def _key_counts(
         self, view: str, used: Sequence[int], columns: Sequence[int], window: tuple[int, int]
     ) -> pa.Table:
         names = [f"c{i}" for i in columns]
         if view not in self._files:
-            return key_counts(self.table(used, *window), names)
+            return key_counts(self._table(used, *window), names)
         stored = [(f"c{i}", arrow_type(self.types[i])) for i in columns]
         schema = pa.schema([*stored, (FROM, pa.int64()), (TO, pa.int64())])
         read = ds.dataset(self._files[view], schema=schema, format="parquet").to_batches()
