@@ -98,8 +98,10 @@ def _running(rows: pa.Table, times: np.ndarray, steps: np.ndarray) -> pa.Table:
     times = np.r_[times, np.full(len(low), BEGINNING)]
     steps = np.r_[steps, lacking[low]]
     order, starts = _sorted(identity, times)
-    identity, times, place = identity[order][starts], times[order][starts], place[order][starts]
     summed = np.add.reduceat(steps[order], starts) if len(starts) else steps
+    # where steps cancel nothing ends: an update of other columns is none of these
+    first, summed = order[starts][summed != 0], summed[summed != 0]
+    identity, times, place = identity[first], times[first], place[first]
     level = _levels(identity, summed)
     ends = np.full(len(times), FOREVER)
     same = identity[1:] == identity[:-1]
