@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from steadyview.plans.asking import Asking
+from steadyview.plans.asking import Asking, Reached
 from steadyview.plans.links import links
 from steadyview.plans.moves import BEGINNING
-from steadyview.plans.operator import Rendering
+from steadyview.plans.operator import Operator, Rendering
 from steadyview.plans.versions import Logged, Reply, versions
 from tests.plans.histories import WIDTH, History, Row, history
 from tests.plans.nodes import FOLDS, PlannedNode, graph
@@ -48,6 +48,7 @@ class Graph:
         self._nodes = nodes
         self._past = past
         self._engine = Engine()
+        self._reached: list[Reached[frozenset[Any]]] = []
         self.kept = {n.number: Kept(len(n.node.shown)) for n in nodes}
 
     def run(self, cuts: Sequence[int]) -> None:
@@ -59,11 +60,12 @@ class Graph:
     def _batch(self, after: int, upto: int, *, beginning: bool) -> None:
         for node in self._nodes:
             inputs = _Inputs(self._dice, self._past, self.kept, after, upto)
+            self._reached = []
             if beginning:
                 for relation in sorted(set(node.reads.values())):
                     inputs.answer(relation, None, None)
             else:
-                self._ask(node, inputs, upto)
+                self._reached = self._ask(node, inputs, upto)
             for relation in set(node.reads.values()):
                 columns = inputs.columns(relation)
                 made = versions(
@@ -72,7 +74,7 @@ class Graph:
                 self._engine.put_table(f"v{relation}", made)
             self._keep(node, after, beginning=beginning)
 
-    def _ask(self, node: PlannedNode, inputs: _Inputs, upto: int) -> None:
+    def _ask(self, node: PlannedNode, inputs: _Inputs, upto: int) -> list[Reached[frozenset[Any]]]:
         logged = {s: rows for s, r in node.reads.items() if (rows := inputs.logged(r, upto))}
         asking: Asking[list[Row], frozenset[Any]] = Asking(links(node.node.block), Values(), logged)
         while asks := asking.asks():
@@ -80,13 +82,19 @@ class Graph:
                 (a, inputs.answer(node.reads[a.scan], a.column, a.keys)) for a in asks
             ]:
                 asking.answered(ask, rows)
+        return asking.reached()
+
+    def _rendering(
+        self, block: Operator, names: Mapping[int, str], *, beginning: bool
+    ) -> Rendering:
+        return Rendering(SqliteDialect(), names)
 
     def _keep(self, node: PlannedNode, after: int, *, beginning: bool) -> None:
         kept, fold = self.kept[node.number], node.node.fold
         names = {scan: f"v{relation}" for scan, relation in node.reads.items()}
 
         def run(state: Mapping[Row, list[int]] | None) -> list[tuple[Any, ...]]:
-            rendering = Rendering(SqliteDialect(), names)
+            rendering = self._rendering(node.node.block, names, beginning=beginning)
             if fold is None:
                 return self._engine.rows(node.node.statement(rendering, beginning=beginning))
             if state is not None:
@@ -197,13 +205,19 @@ def recomputed(nodes: Sequence[PlannedNode], past: History, number: int, cn: int
     raise AssertionError(number)
 
 
-def wrong(seed: int, nodes: int, depth: int, folds: Sequence[str] = FOLDS) -> str | None:
+def wrong(
+    seed: int,
+    nodes: int,
+    depth: int,
+    folds: Sequence[str] = FOLDS,
+    keeping: type[Graph] = Graph,
+) -> str | None:
     """What is wrong with the graph and history that the seed makes; None if nothing is."""
     dice = random.Random(seed)
     past = history(dice)
     made = graph(dice, len(past.changes), dice.randint(1, nodes), depth, folds)
     cuts = sorted({dice.randint(0, past.last) for _ in range(3)} | {past.last})
-    kept = Graph(dice, made, past)
+    kept = keeping(dice, made, past)
     kept.run(cuts)
     for node in made:
         for cn in range(cuts[0], past.last + 1):

@@ -48,14 +48,16 @@ class History:
         return found
 
 
-def history(dice: random.Random) -> History:
-    """One to three relations of few or very few values, one to eight transactions."""
+def history(dice: random.Random, rows: int = 3, transactions: int = 8) -> History:
+    """One to three relations of few or very few values, up to so many rows and transactions."""
     relations = dice.choice((1, 2, 3, 3))
     values = dice.choice((VALUES, VALUES, VALUES[:2], VALUES[2:]))
     made = History({r: [] for r in range(relations)})
     for r in range(relations):
-        made.changes[r] = [Change(_row(dice, values), 1, 0) for _ in range(dice.randrange(4))]
-    made.last = dice.randint(1, 8)
+        made.changes[r] = [
+            Change(_row(dice, values), 1, 0) for _ in range(dice.randrange(rows + 1))
+        ]
+    made.last = dice.randint(1, transactions)
     for cn in range(1, made.last + 1):
         for r in dice.sample(range(relations), min(relations, dice.choice((1, 1, 1, 2, 3)))):
             for _ in range(dice.choice((1, 1, 2))):

@@ -11,7 +11,17 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from steadyview.plans import asking, fold, inner_join, lineage, links, split_join, versions
+from steadyview.plans import (
+    asking,
+    flags,
+    fold,
+    inner_join,
+    lineage,
+    links,
+    moves,
+    split_join,
+    versions,
+)
 from steadyview.plans.links import Link
 from steadyview.plans.split_join import SplitJoin
 from tests.plans import batches
@@ -249,6 +259,63 @@ def keys_that_feed_are_not_waited_for() -> Any:
 
     return both()
 
+
+def reach_not_looked_at() -> Any:
+    """An unchanged row has no mark, whatever change it can still meet."""
+    honest = flags.marked
+    return patch.object(flags, "marked", lambda bits: honest(0))
+
+
+def reach_of_the_left_row_alone() -> Any:
+    """A joined row reaches what its left row does."""
+    return patch.object(moves, "either", lambda left, right: left)
+
+
+def right_row_under_one_flag() -> Any:
+    """A marked right row meets marked left rows alone."""
+    return patch.object(flags, "stands", lambda mark: [{flags.FLAG: "1"}])
+
+
+def left_rows_never_marked() -> Any:
+    """A changed left row meets changed right rows alone."""
+    return patch.object(
+        inner_join,
+        "left_flagged",
+        lambda rendering, part, bits: rendering.part(f"SELECT *, 0 AS {flags.FLAG} FROM {part}"),
+    )
+
+
+def no_partner_for_all_time() -> Any:
+    """Gaps are looked for among the partners that change."""
+
+    def dull(rendering: Any, part: str, columns: Any, keys: Any, bits: int) -> str:
+        return flags.right_flagged(rendering, part, columns, bits)
+
+    return patch.object(split_join, "partners_flagged", dull)
+
+
+def any_partner_for_all_time() -> Any:
+    """The first row of a key stands for the others, even if it comes or goes."""
+
+    def dull(rendering: Any, part: str, columns: Any, keys: Any, bits: int) -> str:
+        place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(keys) or '1'}) AS _place"
+        part = rendering.part(f"SELECT *, {place} FROM {part}")
+        pieces = flags.stands(f"{flags.marked(bits)} OR _place = 1")
+        kept = [*columns, *moves.carried(rendering)]
+        return rendering.part(rendering.dialect.exploded(part, kept, pieces))
+
+    return patch.object(split_join, "partners_flagged", dull)
+
+
+FLAG_MUTANTS: tuple[Mutant, ...] = (
+    reach_not_looked_at,
+    reach_of_the_left_row_alone,
+    right_row_under_one_flag,
+    left_rows_never_marked,
+    no_partner_for_all_time,
+    any_partner_for_all_time,
+)
+"""Those that only statements with flags convict."""
 
 MUTANTS: tuple[Mutant, ...] = (
     own_keys_not_asked,

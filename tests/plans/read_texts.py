@@ -55,14 +55,14 @@ def wrong(tried: Case) -> str | None:
         return None if refused.code == "SUBQUERY" else f"{refused}\n{tried.text().spark}"
 
 
-def wrong_text(text: Text, seed: int) -> str | None:
+def wrong_text(text: Text, seed: int, keeping: type[Graph] = Graph) -> str | None:
     """What is wrong with what is kept of the text over the history that the seed makes."""
     past = history(random.Random(seed))
     plan = plan_view(ViewText("v", text.spark), RELATIONS, {}, {})
     dice = random.Random(seed)
     nodes = planned(plan, len(past.changes))
     cuts = sorted({dice.randint(0, past.last) for _ in range(3)} | {past.last})
-    kept = Graph(dice, nodes, past)
+    kept = keeping(dice, nodes, past)
     kept.run(cuts)
     for cn in range(cuts[0], past.last + 1):
         found, right = kept.kept[nodes[-1].number].at(cn), recomputed(text.lite, past, cn)

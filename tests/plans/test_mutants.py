@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.plans.batches import wrong
-from tests.plans.mutants import MUTANTS, Mutant
+from tests.plans.flagged import wrong_chain
+from tests.plans.mutants import FLAG_MUTANTS, MUTANTS, Mutant
 from tests.plans.nodes import FOLDS
 
 TRIES = 4_000
@@ -26,11 +28,17 @@ def test_a_wrong_reading_is_convicted(mutant: Mutant) -> None:
     first = RARE.get(name, 0)
     nodes, folds = (1, ("none",)) if name in WITHOUT_FOLD else (2, FOLDS)
     with mutant():
-        assert any(_convicts(seed, nodes, folds) for seed in range(first, first + TRIES))
+        assert any(_convicts(wrong, seed, nodes, 3, folds) for seed in range(first, first + TRIES))
 
 
-def _convicts(seed: int, nodes: int, folds: Sequence[str]) -> bool:
+@pytest.mark.parametrize("mutant", FLAG_MUTANTS, ids=lambda m: m.__name__)
+def test_a_wrong_reading_of_flags_is_convicted(mutant: Mutant) -> None:
+    with mutant():
+        assert any(_convicts(wrong_chain, seed) for seed in range(TRIES))
+
+
+def _convicts(judge: Callable[..., str | None], *case: Any) -> bool:
     try:
-        return wrong(seed, nodes, 3, folds) is not None
+        return judge(*case) is not None
     except AssertionError:
         return True

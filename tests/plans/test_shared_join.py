@@ -17,16 +17,16 @@ from steadyview.changes import RelationName
 from steadyview.plans.inlined import inlined
 from steadyview.plans.moves import CN
 from steadyview.plans.node import Node
-from steadyview.plans.operator import Rendering, walk
+from steadyview.plans.operator import walk
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
 from steadyview.plans.renaming import renamed
 from steadyview.plans.scan import Scan, column
 from steadyview.plans.shared_join import MEMBER, SharedJoin, shared_joins, with_used
 from steadyview.plans.versions import versions
 from tests.plans.batches import Graph, _Inputs, recomputed
+from tests.plans.flagged import FlaggedGraph
 from tests.plans.histories import Row, history
 from tests.plans.nodes import PlannedNode, over
-from tests.plans.sqlite_engine import SqliteDialect
 from tests.plans.trees import JOINS, Growing, Tree
 
 HISTORIES = int(os.environ.get("STEADYVIEW_HISTORIES", "120")) // 2
@@ -62,7 +62,7 @@ class SharedGraph(Graph):
             return
         inputs = _Inputs(self._dice, self._past, {}, after, upto)
         for node in self._nodes:
-            self._ask(node, inputs, upto)
+            self._reached = self._ask(node, inputs, upto)
         reads = self._nodes[0].reads
         for relation in set(reads.values()):
             log, replies = inputs.log(relation), inputs.replies.get(relation, [])
@@ -74,7 +74,8 @@ class SharedGraph(Graph):
         shared = self.shared
         columns = [name for name, _ in shared.state_columns]
         self._engine.put("state", columns, [self._wide(i, row) for i, row in self._states()])
-        sql = shared.statement(Rendering(SqliteDialect(), names), "state")
+        rendering = self._rendering(shared.block, names, beginning=False)
+        sql = shared.statement(rendering, "state")
         given = self._engine.columns(sql)
         found = [dict(zip(given, row, strict=True)) for row in self._engine.rows(sql)]
         for i, (node, member) in enumerate(zip(self._nodes, shared.members, strict=True)):
@@ -102,6 +103,10 @@ class SharedGraph(Graph):
         return tuple(own.get(name) for name, _ in self.shared.state_columns)
 
 
+class FlaggedSharedGraph(FlaggedGraph, SharedGraph):
+    """The same, with flags."""
+
+
 def reader(dice: random.Random, read: PlannedNode, number: int) -> PlannedNode:
     """A node over the rows of another, as one over the join below both."""
     rows = f"SELECT c0 AS {column(0, 0)}, c1 AS {column(0, 1)} FROM ({read.sql})"
@@ -112,7 +117,7 @@ def reader(dice: random.Random, read: PlannedNode, number: int) -> PlannedNode:
     return PlannedNode(number, found.node, sql, read.reads)
 
 
-def wrong(seed: int) -> str | None:
+def wrong(seed: int, keeping: type[SharedGraph] = SharedGraph) -> str | None:
     dice = random.Random(seed)
     past = history(dice)
     relations = len(past.changes)
@@ -126,7 +131,7 @@ def wrong(seed: int) -> str | None:
         made.append(reader(dice, read, relations + len(made)))
     assert [*shared_joins([plan(n, dice) for n in made])] == [[*range(len(made))]]
     cuts = sorted({dice.randint(0, past.last) for _ in range(3)} | {past.last})
-    kept = SharedGraph(dice, made, past)
+    kept = keeping(dice, made, past)
     kept.run(cuts)
     for node in made:
         for cn in range(cuts[0], past.last + 1):
@@ -139,6 +144,11 @@ def wrong(seed: int) -> str | None:
 def test_nodes_over_one_join_are_right_at_every_cn() -> None:
     for seed in range(HISTORIES):
         assert wrong(seed) is None
+
+
+def test_flags_in_the_shared_join_leave_out_nothing_that_counts() -> None:
+    for seed in range(HISTORIES):
+        assert wrong(seed, FlaggedSharedGraph) is None
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ import steadyview
 from steadyview.algebra import Bag, Row
 from steadyview.engine import frames, tagged_log, window_input
 from steadyview.errors import ViewRefused
+from steadyview.plans import hot_keys
 from steadyview.runtime import inputs
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import plan_view
@@ -94,7 +95,7 @@ def test_views_of_random_texts_are_right_at_every_cn(
     check(databases, tmp_path, spark, random.Random(seed), VIEWS)
 
 
-def test_the_same_where_all_rows_stay_in_spark(
+def test_the_same_where_all_rows_stay_in_spark_and_all_joins_have_flags(
     databases: dict[str, SqliteFile],
     tmp_path: Path,
     spark: SparkSession,
@@ -109,6 +110,9 @@ def test_the_same_where_all_rows_stay_in_spark(
         (frames, "LOCAL_ROWS"),
     ):
         monkeypatch.setattr(place, limit, 0)
+    monkeypatch.setattr(hot_keys, "MANY", -1)
+    monkeypatch.setattr(hot_keys, "MANY_SORTED", -1)
+    monkeypatch.setattr(hot_keys.Pairs, "hot", lambda self, many: True)
     check(databases, tmp_path, spark, random.Random(77), VIEWS // 5)
 
 
@@ -151,4 +155,3 @@ def check(
 
 def _qualified(found: re.Match[str]) -> str:
     return f"{SOURCES[found[0]]}.{found[0]}"
-

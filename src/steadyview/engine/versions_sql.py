@@ -43,7 +43,7 @@ def versions_sql(
     window = f"{partition}ORDER BY _t"
     return (
         f"WITH e AS ({' UNION ALL '.join(events)}), "
-        f"s AS (SELECT {by}, SUM(_d) AS _d FROM e GROUP BY {by}), "
+        f"s AS (SELECT {by}, SUM(_d) AS _d FROM e GROUP BY {by} HAVING SUM(_d) <> 0), "
         f"l AS (SELECT {by}, SUM(_d) OVER ({window}) AS _level, "
         f"LEAD(_t) OVER ({window}) AS _next FROM s), "
         f"m AS (SELECT *, GREATEST(0L, -MIN(_level) OVER ({partition or ''})) AS _unasked FROM l) "

@@ -15,12 +15,14 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from steadyview.changes import arrow_type
 from steadyview.engine.frames import Frames
 from steadyview.engine.versions_sql import AnswerView, versions_sql
-from steadyview.plans.moves import CN, VERSION
+from steadyview.plans.hot_keys import key_counts, summed
+from steadyview.plans.moves import CN, FROM, TO, VERSION
 from steadyview.plans.versions import COUNT, Logged, Reply, versions
 
 ARROW_LIMIT = 200_000
@@ -82,6 +84,9 @@ class WindowInput:
     _known: dict[int, pa.Array] = field(default_factory=dict)
     _views: dict[tuple[tuple[int, ...], int, int, bool, int], str] = field(default_factory=dict)
     _tables: dict[tuple[tuple[int, ...], int, int, int], pa.Table] = field(default_factory=dict)
+    _files: dict[str, list[str]] = field(default_factory=dict)
+    """Where the versions lie that Spark made, by the view's name."""
+    _counted: dict[tuple[str, tuple[int, ...]], pa.Table] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def touched(self, after: int, upto: int) -> bool:
@@ -162,6 +167,32 @@ class WindowInput:
         with self._lock:
             return self._table(columns, after, upto)
 
+    def key_counts(
+        self, used: Sequence[int], columns: Sequence[int], after: int, upto: int
+    ) -> pa.Table:
+        """How often values occur in some columns of the versions of `used`; see `hot_keys`.
+
+        Of many rows, file by file: only different keys are held at a time.
+        """
+        view = self.versions(used, after, upto)
+        key = (view, tuple(columns))
+        with self._lock:
+            if key not in self._counted:
+                self._counted[key] = self._key_counts(view, used, columns, (after, upto))
+            return self._counted[key]
+
+    def _key_counts(
+        self, view: str, used: Sequence[int], columns: Sequence[int], window: tuple[int, int]
+    ) -> pa.Table:
+        names = [f"c{i}" for i in columns]
+        if view not in self._files:
+            return key_counts(self._table(used, *window), names)
+        stored = [(f"c{i}", arrow_type(self.types[i])) for i in columns]
+        schema = pa.schema([*stored, (FROM, pa.int64()), (TO, pa.int64())])
+        read = ds.dataset(self._files[view], schema=schema, format="parquet").to_batches()
+        parts = [key_counts(pa.table(batch), names) for batch in read]
+        return summed(pa.concat_tables([key_counts(schema.empty_table(), names), *parts]), names)
+
     def _table(self, columns: Sequence[int], after: int, upto: int) -> pa.Table:
         key = (tuple(columns), after, upto, len(self._answers))
         if key not in self._tables:
@@ -217,7 +248,9 @@ class WindowInput:
         self.frames.spark.sql(sql).write.mode("overwrite").parquet(str(path))
         listed = [*self._listed(columns), *((v, "BIGINT") for v in VERSION)]
         paths = sorted(str(p) for p in path.glob("*.parquet"))
-        return self.frames.parquet("versions", paths, _ddl(listed))
+        view = self.frames.parquet("versions", paths, _ddl(listed))
+        self._files[view] = paths
+        return view
 
     def _view(self, rows: Rows, columns: Sequence[tuple[str, str]]) -> str:
         if rows.table is None:

@@ -68,6 +68,18 @@ class Ask(Generic[K]):
     keys: K | None = None
 
 
+@dataclass(frozen=True)
+class Reached(Generic[K]):
+    """What was asked of one side of a join: the rows with one of `keys`; None: all of them.
+
+    The keys are those of every row on the other side that changed or can reach a change there
+    (and, of a side that must be whole at its own change, the keys of that).
+    """
+
+    side: Side
+    keys: K | None
+
+
 class Asking(Generic[H, K]):
     """The rounds of one block; `logged`: the scans whose relation changed, with the logged rows."""
 
@@ -100,6 +112,10 @@ class Asking(Generic[H, K]):
         A source may not show yet, or show already, what the log says of these keys.
         """
         self._answers.setdefault((ask.direction, ask.scan), []).append(rows)
+
+    def reached(self) -> list[Reached[K]]:
+        """Everything that was asked so far, by direction."""
+        return [Reached(self._ends(d)[1], keys) for d, keys in self._sent.items()]
 
     def _ends(self, direction: Direction) -> tuple[Side, Side]:
         link = self._links[direction.link]

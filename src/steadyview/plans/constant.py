@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyview.plans.moves import BEGINNING, FOREVER, FROM, TO, N
+from steadyview.plans.moves import BEGINNING, FOREVER, FROM, REACH, TO, N
 from steadyview.plans.operator import Operator, Rendering
 
 
@@ -28,6 +28,8 @@ class Constant:
         always = (
             f"CAST(1 AS BIGINT) AS {N}, CAST({BEGINNING} AS BIGINT) AS {FROM}, {FOREVER} AS {TO}"
         )
+        if rendering.flags.reach:
+            always += f", CAST(-1 AS BIGINT) AS {REACH}"  # it may meet anything
         return " UNION ALL ".join(
             "SELECT "
             + "".join(f"{e} AS {c}, " for c, e in zip(self.columns, row, strict=True))

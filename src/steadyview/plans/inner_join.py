@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from steadyview.plans.flags import SAME_FLAG, left_flagged, right_flagged
 from steadyview.plans.moves import joined, meeting
 from steadyview.plans.operator import Operator, Rendering
 
@@ -49,6 +50,12 @@ class InnerJoin:
 
     def versions(self, rendering: Rendering) -> str:
         """One join."""
-        on = meeting("l", "r", [e.sql for e in self.equalities], self.condition)
+        keys = [e.sql for e in self.equalities]
         left, right = (rendering.part(side.versions(rendering)) for side in self.operands)
-        return joined(left, right, self.columns, on)
+        if self in rendering.flags.hot:
+            bits = rendering.flags.hot[self]
+            left = left_flagged(rendering, left, bits)
+            right = right_flagged(rendering, right, self.right.columns, bits)
+            keys.append(SAME_FLAG)
+        on = meeting("l", "r", keys, self.condition)
+        return joined(rendering, (left, right), self.columns, on)

@@ -19,7 +19,7 @@ from steadyview.plans.gather import Gather
 from steadyview.plans.inner_join import Equality, InnerJoin
 from steadyview.plans.lineage import Place, origin
 from steadyview.plans.operator import Operator, walk
-from steadyview.plans.scan import Scan
+from steadyview.plans.scan import Scan, scans
 from steadyview.plans.split_join import SplitJoin
 from steadyview.plans.union_all import UnionAll
 
@@ -133,11 +133,6 @@ def _usable(join: InnerJoin | SplitJoin) -> list[Equality]:
 
 def _places(side: Operator, name: str) -> tuple[Place, ...] | None:
     return origin(side, name)
-
-
-def scans(operator: Operator) -> frozenset[int]:
-    """The numbers of all scans below."""
-    return frozenset(o.number for o in walk(operator) if isinstance(o, Scan))
 
 
 def entry(operator: Operator) -> frozenset[int]:

@@ -17,10 +17,16 @@ from collections.abc import Sequence
 from steadyview.plans.operator import Rendering
 
 N, FROM, TO = "_n", "_from", "_to"
+REACH = "_reach"
 CN, CHANGE = "_cn", "_d"
 BEGINNING = 0
 FOREVER = 2**63 - 1
 VERSION = (N, FROM, TO)
+
+
+def carried(rendering: Rendering) -> tuple[str, ...]:
+    """The columns of a version beside those of its row."""
+    return (*VERSION, REACH) if rendering.flags.reach else VERSION
 
 
 def overlap(left: str, right: str) -> str:
@@ -41,13 +47,22 @@ def meeting(left: str, right: str, keys: Sequence[str], condition: str | None) -
     return " AND ".join(parts)
 
 
-def joined(left: str, right: str, columns: Sequence[str], on: str) -> str:
+def joined(rendering: Rendering, sides: tuple[str, str], columns: Sequence[str], on: str) -> str:
     """The versions of two parts that meet."""
-    listed = "".join(f"{c}, " for c in columns)
-    return (
-        f"SELECT {listed}l.{N} * r.{N} AS {N}, GREATEST(l.{FROM}, r.{FROM}) AS {FROM}, "
-        f"LEAST(l.{TO}, r.{TO}) AS {TO} FROM {left} l JOIN {right} r ON {on}"
-    )
+    listed = [
+        *columns,
+        f"l.{N} * r.{N} AS {N}",
+        f"GREATEST(l.{FROM}, r.{FROM}) AS {FROM}",
+        f"LEAST(l.{TO}, r.{TO}) AS {TO}",
+    ]
+    if rendering.flags.reach:
+        listed.append(f"{either(f'l.{REACH}', f'r.{REACH}')} AS {REACH}")
+    return f"SELECT {', '.join(listed)} FROM {sides[0]} l JOIN {sides[1]} r ON {on}"
+
+
+def either(left: str, right: str) -> str:
+    """The bits of a pair: those of both."""
+    return f"{left} | {right}"
 
 
 def levels(

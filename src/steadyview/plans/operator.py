@@ -14,6 +14,18 @@ from steadyview.plans.dialect import Dialect
 
 
 @dataclass(frozen=True)
+class Flags:
+    """The joins of a block that leave out pairs of unchanged rows: `flags.py`.
+
+    `hot`: each such join with its bits; `reach`: per scan, which bits a row has, as an expression
+    over the input's columns. Without `reach`, no row has any.
+    """
+
+    hot: Mapping[Operator, int] = field(default_factory=dict)
+    reach: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Rendering:
     """A statement in the making: the engine's words, the name of each input's versions, its parts.
 
@@ -24,6 +36,7 @@ class Rendering:
     dialect: Dialect
     inputs: Mapping[int, str]
     named: list[str] = field(default_factory=list)
+    flags: Flags = field(default_factory=Flags)
 
     def part(self, select: str) -> str:
         """A SELECT as a FROM item."""

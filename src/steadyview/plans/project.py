@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyview.plans.moves import VERSION
+from steadyview.plans.moves import carried
 from steadyview.plans.operator import Operator, Rendering
 
 
@@ -34,4 +34,4 @@ class Project:
         """Version by version."""
         listed = "".join(f"{sql} AS {name}, " for name, sql in self.outputs)
         rows = rendering.part(self.operand.versions(rendering))
-        return f"SELECT {listed}{', '.join(VERSION)} FROM {rows}"
+        return f"SELECT {listed}{', '.join(carried(rendering))} FROM {rows}"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyview.plans.moves import VERSION
-from steadyview.plans.operator import Operator, Rendering
+from steadyview.plans.moves import REACH, VERSION
+from steadyview.plans.operator import Operator, Rendering, walk
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,10 @@ class Scan:
     def versions(self, rendering: Rendering) -> str:
         """The input's versions under the block's names."""
         listed = "".join(f"c{i} AS {column(self.number, i)}, " for i in self.used)
-        return f"SELECT {listed}{', '.join(VERSION)} FROM {rendering.inputs[self.number]}"
+        version = list(VERSION)
+        if rendering.flags.reach:
+            version.append(f"{rendering.flags.reach[self.number]} AS {REACH}")
+        return f"SELECT {listed}{', '.join(version)} FROM {rendering.inputs[self.number]}"
 
 
 def column(occurrence: int, number: int) -> str:
@@ -44,3 +47,8 @@ def column(occurrence: int, number: int) -> str:
     't0_c2'
     """
     return f"t{occurrence}_c{number}"
+
+
+def scans(operator: Operator) -> frozenset[int]:
+    """The numbers of all scans below."""
+    return frozenset(o.number for o in walk(operator) if isinstance(o, Scan))

@@ -71,11 +71,6 @@ class SharedJoin:
         return found
 
     @cached_property
-    def scans(self) -> tuple[Scan, ...]:
-        """The join's scans."""
-        return tuple(o for o in walk(self.block) if isinstance(o, Scan))
-
-    @cached_property
     def keys(self) -> Slots:
         """The folds' keys; the columns of members without a fold."""
         return _slots("k", [[t for _, t in _keyed(m)] for m in self.members])

@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from steadyview.plans.dialect import Piece
+from steadyview.plans.flags import SAME_FLAG, left_flagged, partners_flagged
 from steadyview.plans.inner_join import Equality
-from steadyview.plans.moves import FROM, TO, VERSION, N, meeting
+from steadyview.plans.moves import FROM, REACH, TO, VERSION, N, carried, either, meeting
 from steadyview.plans.operator import Operator, Rendering
 
 Kind = Literal["left", "full", "semi", "anti", "mark"]
@@ -75,9 +76,17 @@ class SplitJoin:
         met = rendering.part(self._met(rendering))
         split = rendering.part(self._windowed(met))
         kept = [c for side in self._sides for c in side.columns]
+        listed = [*self._outputs(), *VERSION]
+        if rendering.flags.reach:
+            kept += [f"_l{REACH}", f"_r{REACH}"]
+            listed.append(self._reach())
         rows = rendering.part(rendering.dialect.exploded(split, kept, self._pieces()))
-        listed = ", ".join([*self._outputs(), *VERSION])
-        return f"SELECT {listed} FROM {rows} WHERE {FROM} < {TO}"
+        return f"SELECT {', '.join(listed)} FROM {rows} WHERE {FROM} < {TO}"
+
+    def _reach(self) -> str:
+        """The bits of what comes out: of a padded row perhaps more than it needs."""
+        left, right = (f"COALESCE(_{side}{REACH}, 0)" for side in ("l", "r"))
+        return f"{either(left, right) if len(self._sides) > 1 else left} AS {REACH}"
 
     @property
     def _sides(self) -> tuple[Operator, ...]:
@@ -87,16 +96,23 @@ class SplitJoin:
     def _met(self, rendering: Rendering) -> str:
         """Every version of L with its partners, or with none; FULL: those of R without as well."""
         full = self.kind == "full"
+        keys = [e.sql for e in self.equalities]
         left = self._numbered(self.left, rendering)
         right = (
             self._numbered(self.right, rendering)
             if full
             else rendering.part(self.right.versions(rendering))
         )
-        on = meeting("l", "r", [e.sql for e in self.equalities], self.condition)
+        if self in rendering.flags.hot:
+            bits = rendering.flags.hot[self]
+            left = left_flagged(rendering, left, bits)
+            by = [e.right for e in self.equalities]
+            right = partners_flagged(rendering, right, self.right.columns, by, bits)
+            keys.append(SAME_FLAG)
+        on = meeting("l", "r", keys, self.condition)
         listed = "".join(f"{c}, " for side in self._sides for c in side.columns)
         numbers = f"l.{_ROW} AS _l_row, " + (f"r.{_ROW} AS _r_row, " if full else "")
-        times = ", ".join(f"{s}.{v} AS _{s}{v}" for s in ("l", "r") for v in VERSION)
+        times = ", ".join(f"{s}.{v} AS _{s}{v}" for s in ("l", "r") for v in carried(rendering))
         return (
             f"SELECT {listed}{numbers}{times}, "
             f"CASE WHEN {_BOTH} THEN GREATEST(l.{FROM}, r.{FROM}) END AS _met_from, "

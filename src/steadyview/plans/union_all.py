@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyview.plans.moves import VERSION
+from steadyview.plans.moves import carried
 from steadyview.plans.operator import Operator, Rendering
 
 
@@ -33,4 +33,4 @@ class UnionAll:
         names = zip(part.columns, self.columns, strict=True)
         listed = "".join(f"{old} AS {new}, " for old, new in names)
         rows = rendering.part(part.versions(rendering))
-        return f"SELECT {listed}{', '.join(VERSION)} FROM {rows}"
+        return f"SELECT {listed}{', '.join(carried(rendering))} FROM {rows}"

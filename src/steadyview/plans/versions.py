@@ -90,7 +90,7 @@ def versions(
 
 def _running(rows: pa.Table, times: np.ndarray, steps: np.ndarray) -> pa.Table:
     """One running sum per row, begun so high that it is never below zero."""
-    identity = _identity(rows)
+    identity = numbered(rows)
     lacking = _lacking(identity, times, steps)
     low = np.flatnonzero(lacking)
     place = np.concatenate([np.arange(len(identity)), _first_places(identity)[low]])
@@ -98,8 +98,10 @@ def _running(rows: pa.Table, times: np.ndarray, steps: np.ndarray) -> pa.Table:
     times = np.concatenate([times, np.full(len(low), BEGINNING)])
     steps = np.concatenate([steps, lacking[low]])
     order, starts = _sorted(identity, times)
-    identity, times, place = identity[order][starts], times[order][starts], place[order][starts]
     summed = np.add.reduceat(steps[order], starts) if len(starts) else steps
+    # where steps cancel nothing ends: an update of other columns is none of these
+    first, summed = order[starts][summed != 0], summed[summed != 0]
+    identity, times, place = identity[first], times[first], place[first]
     level = _levels(identity, summed)
     ends = np.full(len(times), FOREVER)
     same = identity[1:] == identity[:-1]
@@ -111,7 +113,7 @@ def _running(rows: pa.Table, times: np.ndarray, steps: np.ndarray) -> pa.Table:
     return found
 
 
-def _identity(rows: pa.Table) -> np.ndarray:
+def numbered(rows: pa.Table) -> np.ndarray:
     """A number per row, the same for equal rows; NULL equals NULL. Dense, from zero."""
     number = np.zeros(rows.num_rows, dtype=np.int64)
     for column in rows.columns:

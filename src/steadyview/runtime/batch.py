@@ -28,12 +28,13 @@ import pyarrow as pa
 from steadyview.catalog import Base
 from steadyview.changes import RelationName
 from steadyview.crash_points import crash_point
+from steadyview.engine.block_inputs import BlockInputs
 from steadyview.engine.failures import is_data_error, reason
 from steadyview.engine.frames import Frames
 from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
 from steadyview.papers.conventional import Shadow
-from steadyview.plans.asking import Ask, Asking
+from steadyview.plans.asking import Ask, Asking, Reached
 from steadyview.plans.inlined import inlined
 from steadyview.plans.links import links
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
@@ -112,6 +113,7 @@ class _Share:
 
     work: Work
     inputs: dict[int, WindowInput] = field(default_factory=dict)
+    reached: list[Reached[pa.Array]] = field(default_factory=list)
     upto: int = 0
     trouble: Trouble | None = None
     over: bool = False
@@ -377,6 +379,8 @@ class Batch:
             self._answer([(share, ask) for share, _, ask in asks])
             for share, machine, ask in asks:
                 self._for(share, partial(self._tell, share, machine, ask))
+        for share, machine in asking:
+            share.reached = machine.reached()
 
     def _begun(self, share: _Share) -> Asking[list[Rows], pa.Array] | None:
         after = share.work.after
@@ -419,9 +423,11 @@ class Batch:
         return self._statement_of(_Member(share, share.node))
 
     def _statement_of(self, member: _Member) -> NodeStatement:
-        inputs = (member.over or member.share).inputs
-        store = member.share.work.store
-        return NodeStatement(self._frames, self.folder, member.node, inputs, store)
+        read = self._read(member.over or member.share)
+        return NodeStatement(read, member.node, member.share.work.store)
+
+    def _read(self, share: _Share) -> BlockInputs:
+        return BlockInputs(self._frames, self.folder, share.inputs, share.reached)
 
     def _first(self, share: _Share) -> Done:
         return self._for(share, lambda: self._based(share)) or self._failed(share)
@@ -479,7 +485,7 @@ class Batch:
         own = [self._statement_of(m) for m in members]
         first = members[0].share
         shared = SharedJoin(tuple(m.node for m in members))
-        statement = SharedStatement(self._frames, self.folder, shared, first.inputs, own)
+        statement = SharedStatement(shared, self._read(first), own)
         try:
             found = statement.changes(*first.window)
         except Exception:  # noqa: BLE001 - whose trouble it is shows where each is alone

@@ -5,10 +5,8 @@ Few rows go through Arrow on the driver, many stay in Spark and pass as files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +17,11 @@ from steadyview.changes import arrow_type
 from steadyview.delta.files import FileEntry, check_whole
 from steadyview.delta.parquet import CHECKED, reading
 from steadyview.engine.bags import copies
-from steadyview.engine.frames import Frames
+from steadyview.engine.block_inputs import BlockInputs
 from steadyview.engine.local_rows import LOCAL_ROWS
-from steadyview.engine.window_input import ARROW_LIMIT, WindowInput
-from steadyview.plans.dialect import Spark
+from steadyview.engine.window_input import ARROW_LIMIT
 from steadyview.plans.fold import BELOW, SAME, Fold
 from steadyview.plans.lineage import holds_all
-from steadyview.plans.operator import Rendering
 from steadyview.plans.plan import PlanNode
 from steadyview.warehouse.impossible import below_zero
 from steadyview.warehouse.view_store import CN, COUNT, NodeChange, ViewStore, ddl, quoted
@@ -43,27 +39,21 @@ class Computed:
 
 
 class NodeStatement:
-    """One node in one batch. `inputs[n]` is what scan n reads."""
+    """One node in one batch, over what its scans read."""
 
-    def __init__(
-        self,
-        frames: Frames,
-        folder: Path,
-        node: PlanNode,
-        inputs: Mapping[int, WindowInput],
-        store: ViewStore,
-    ) -> None:
-        self._frames = frames
-        self._folder = folder
+    def __init__(self, read: BlockInputs, node: PlanNode, store: ViewStore) -> None:
+        self._read = read
+        self._frames = read.frames
+        self._folder = read.folder
+        self._inputs = read.inputs
         self._node = node
-        self._inputs = inputs
         self._store = store
 
     # --- a first state -----------------------------------------------------------------------
 
     def first_rows(self, cn: int) -> pa.Table | str:
         """The visible rows at cn, few at hand or as a query; the state, if any, is stored."""
-        rendering = Rendering(Spark(), self._versions(cn, cn))
+        rendering = self._read.at(self._node.node.block, cn)
         sql = self._node.node.statement(rendering, beginning=True)
         if all(i.log.count + i.answered_rows() <= LOCAL_ROWS for i in self._inputs.values()):
             found = self._frames.spark.sql(f"{sql} LIMIT {ARROW_LIMIT + 1}").toArrow()
@@ -120,17 +110,10 @@ class NodeStatement:
         return found if self._node.fold is None else _steps(found, self._node.fold)
 
     def _sql(self, after: int, upto: int, *, compensated: bool = True) -> str:
-        rendering = Rendering(Spark(), self._versions(after, upto, compensated=compensated))
+        block = self._node.node.block
+        rendering = self._read.over(block, after, upto, compensated=compensated)
         state = None if self._node.fold is None else self._state(self._node.fold, after, upto)
         return self._node.node.statement(rendering, state)
-
-    def _versions(self, after: int, upto: int, *, compensated: bool = True) -> dict[int, str]:
-        return {
-            scan.number: self._inputs[scan.number].versions(
-                scan.used or (0,), after, upto, compensated=compensated
-            )
-            for scan in self._node.scans
-        }
 
     @cached_property
     def small(self) -> bool:

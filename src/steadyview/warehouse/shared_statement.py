@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from steadyview.changes import arrow_type
-from steadyview.engine.frames import Frames
-from steadyview.engine.window_input import WindowInput
-from steadyview.plans.dialect import Spark
-from steadyview.plans.operator import Rendering
+from steadyview.engine.block_inputs import BlockInputs
 from steadyview.plans.shared_join import MEMBER, SharedJoin
 from steadyview.warehouse.node_statement import Computed, NodeStatement
 
@@ -22,16 +18,12 @@ class SharedStatement:
 
     def __init__(
         self,
-        frames: Frames,
-        folder: Path,
         shared: SharedJoin,
-        inputs: Mapping[int, WindowInput],
+        read: BlockInputs,
         statements: Sequence[NodeStatement],
     ) -> None:
-        self._frames = frames
-        self._folder = folder
         self._shared = shared
-        self._inputs = inputs
+        self._read = read
         self._statements = statements
 
     def changes(self, after: int, upto: int) -> list[Computed] | None:
@@ -41,12 +33,9 @@ class SharedStatement:
         state = self._state(after, upto)
         if state is None:
             return None
-        versions = {
-            scan.number: self._inputs[scan.number].versions(scan.used or (0,), after, upto)
-            for scan in self._shared.scans
-        }
-        sql = self._shared.statement(Rendering(Spark(), versions), state)
-        found = self._frames.spark.sql(sql).toArrow()
+        rendering = self._read.over(self._shared.block, after, upto)
+        sql = self._shared.statement(rendering, state)
+        found = self._read.frames.spark.sql(sql).toArrow()
         return [s.computed(self._part(found, i)) for i, s in enumerate(self._statements)]
 
     def _part(self, found: pa.Table, member: int) -> pa.Table:
@@ -70,7 +59,7 @@ class SharedStatement:
             if rows is None:
                 return None
             parts.append(self._wide(rows.select(list(node.fold.state_names)), i, schema))
-        return self._frames.few("state", pa.concat_tables(parts), columns, self._folder)
+        return self._read.frames.few("state", pa.concat_tables(parts), columns, self._read.folder)
 
     def _wide(self, rows: pa.Table, member: int, schema: pa.Schema) -> pa.Table:
         slots = (*self._shared.keys.of(member), *self._shared.sums.of(member))
