@@ -3,7 +3,7 @@
     COUNT(*)   rows                        COUNT(x)   rows in which x is not NULL
     SUM(x)     sum of x, NULL of nothing   AVG(x)     sum / count, NULL of nothing
     tally(x)   sum of a whole number that is never NULL
-    MIN, MAX   no sums keep them: the values are keys of the fold, and are gathered (`gather.py`)
+    MIN, MAX   no sums keep them: a fold by group and value does (`extremes.py`)
 
 `Grouped` is what a query asks for, before Spark has said which types its expressions have; `fold`
 makes of it what is kept. A sum is kept in a type that holds it exactly, wider than the one that
@@ -19,7 +19,7 @@ from typing import Literal
 from steadyview.plans.fold import ROWS, Fold, Key, Sum
 
 Function = Literal["count", "sum", "avg", "tally", "min", "max"]
-Role = Literal["groups", "distinct", "sides", "extremes"]
+Role = Literal["groups", "distinct", "sides", "extremes", "totals"]
 THERE = f"CASE WHEN {ROWS} > 0 THEN 1 ELSE 0 END"
 """A group is shown once, while it has rows."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
