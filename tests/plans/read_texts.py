@@ -55,9 +55,9 @@ def wrong(tried: Case) -> str | None:
         return None if refused.code == "SUBQUERY" else f"{refused}\n{tried.text().spark}"
 
 
-def wrong_text(text: Text, seed: int) -> str | None:
-    """What is wrong with what is kept of the text over the history that the seed makes."""
-    past = history(random.Random(seed))
+def wrong_text(text: Text, seed: int, past: History | None = None) -> str | None:
+    """What is wrong with what is kept of the text over a history; without, the seed makes it."""
+    past = past or history(random.Random(seed))
     plan = plan_view(ViewText("v", text.spark), RELATIONS, {}, {})
     dice = random.Random(seed)
     nodes = planned(plan, len(past.changes))
