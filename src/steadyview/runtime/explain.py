@@ -16,8 +16,8 @@ from steadyview.plans.extremes import ONE_GROUP
 from steadyview.plans.filter import Filter
 from steadyview.plans.fold import Fold
 from steadyview.plans.inner_join import InnerJoin
-from steadyview.plans.links import Side, links
-from steadyview.plans.operator import Operator
+from steadyview.plans.links import Side, links, scans
+from steadyview.plans.operator import Operator, walk
 from steadyview.plans.plan import FromRelation, PlanNode
 from steadyview.plans.project import Project
 from steadyview.plans.scan import Scan
@@ -152,11 +152,10 @@ class _Drawing:
             return self._scan(node, operator, words, asked)
         if isinstance(operator, Project):
             return self._operator(node, operator.operand, words, asked)
-        parts = _parts(operator)
-        if len(parts) == 1:
-            return self._operator(node, parts[0], words, asked)
         kind, text = _told(operator, words)
-        below = [self._operator(node, o, words, asked) for o in parts or operator.operands]
+        parts = {node.inputs[s]: o for o in _parts(operator) for s in scans(o)}
+        operands = list(parts.values()) or operator.operands
+        below = [self._operator(node, o, words, asked) for o in operands]
         return {"operator": kind, "text": text, "inputs": below}
 
     def _scan(
@@ -196,19 +195,14 @@ class _Drawing:
 
 def _told(operator: Operator, words: PlanWords) -> tuple[str, str]:
     """What kind of operator it is, and how a person says it."""
-    if parts := _parts(operator):
-        return "together", f"of each group {len(parts)} parts"
+    if _parts(operator):
+        return "extremes", _extremes_told(operator, words)
     if isinstance(operator, InnerJoin | SplitJoin):
         kind = "join" if isinstance(operator, InnerJoin) else operator.kind
         name, on = _JOINS.get(kind, "join"), words.condition(operator)
         return kind, f"{name} on {on}" if on else f"{name}, every row with every row"
     if isinstance(operator, Filter):
         return "where", f"where {said(operator.condition, words.of(operator.operand))}"
-    if isinstance(operator, Extreme):
-        below = words.of(operator)
-        keys = ", ".join(below[k] for k in operator.keys if k != operator.group)
-        found = below[operator.name]
-        return "extremes", f"{found} per {keys}" if keys else f"{found} of all rows"
     if isinstance(operator, Constant):
         return "values", f"{len(operator.rows)} constant row{'s' * (len(operator.rows) != 1)}"
     assert isinstance(operator, UnionAll)
@@ -216,11 +210,22 @@ def _told(operator: Operator, words: PlanWords) -> tuple[str, str]:
 
 
 def _parts(operator: Operator) -> tuple[Operator, ...]:
-    """The totals and extremes that are joined per group; none: it is another join."""
+    """What the extremes of a query are made of: totals, then values; none: it is no such query."""
+    if isinstance(operator, Extreme):
+        return (operator.operand,)
     if not isinstance(operator, InnerJoin | SplitJoin) or not isinstance(operator.right, Extreme):
         return ()
     left = () if operator.left == ONE_GROUP else _parts(operator.left) or (operator.left,)
-    return (*left, operator.right)
+    return (*left, operator.right.operand)
+
+
+def _extremes_told(operator: Operator, words: PlanWords) -> str:
+    found = [o for o in walk(operator) if isinstance(o, Extreme)]
+    names = words.of(operator)
+    listed = ", ".join(names[e.name] for e in found)
+    keys = ", ".join(names[key] for key in found[0].keys if key != found[0].group)
+    beside = ", beside sums" if len(_parts(operator)) > len(found) else ""
+    return f"{listed} per {keys}{beside}" if keys else f"{listed} of all rows{beside}"
 
 
 def _folded(node: PlanNode, fold: Fold, words: PlanWords, below: Element) -> Element:
