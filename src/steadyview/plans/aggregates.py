@@ -19,7 +19,7 @@ from typing import Literal
 from steadyview.plans.fold import ROWS, Fold, Key, Sum
 
 Function = Literal["count", "sum", "avg", "tally", "min", "max"]
-Role = Literal["groups", "distinct", "sides", "extremes", "totals"]
+Role = Literal["groups", "distinct", "sides", "extremes"]
 THERE = f"CASE WHEN {ROWS} > 0 THEN 1 ELSE 0 END"
 """A group is shown once, while it has rows."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
