@@ -72,7 +72,7 @@ class Grouped:
     def words(self, types: GroupedTypes) -> tuple[tuple[str, str], ...]:
         """What people call the sums, over the block's columns, and the aggregates, over the sums.
 
-        For a fold by value, what is gathered above it: extremes are over their values.
+        Extremes are not among them: they are over values.
         """
         keeping = _Keeping(dict(zip(self.arguments, types.arguments, strict=True)))
         said: dict[str, str] = {ROWS: "COUNT(*)"}
