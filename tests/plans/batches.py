@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from steadyview.plans.asking import Asking, Reached
+from steadyview.plans.ends import Ends, ends
 from steadyview.plans.links import links
 from steadyview.plans.moves import BEGINNING
 from steadyview.plans.operator import Operator, Rendering
@@ -59,7 +61,8 @@ class Graph:
 
     def _batch(self, after: int, upto: int, *, beginning: bool) -> None:
         for node in self._nodes:
-            inputs = _Inputs(self._dice, self._past, self.kept, after, upto)
+            read = {node.reads[scan]: found for scan, found in ends(node.node.block).items()}
+            inputs = _Inputs(self._dice, self._past, self.kept, after, upto, read)
             self._reached = []
             if beginning:
                 for relation in sorted(set(node.reads.values())):
@@ -140,12 +143,22 @@ class Graph:
 
 
 class _Inputs(Sources):
-    """Relations answer from any moment; a node answers from any cn, or from the batch's start."""
+    """Relations answer from any moment; a node answers from any cn, or from the batch's start.
+
+    Of nodes among `ends` the ends are answered, as the product has them.
+    """
 
     def __init__(
-        self, dice: random.Random, past: History, kept: Mapping[int, Kept], after: int, upto: int
+        self,
+        dice: random.Random,
+        past: History,
+        kept: Mapping[int, Kept],
+        after: int,
+        upto: int,
+        ends: Mapping[int, Ends] | None = None,
     ) -> None:
         super().__init__(dice, past, after)
+        self._ends = ends or {}
         self._kept = kept
         self._upto = upto
 
@@ -183,13 +196,25 @@ class _Inputs(Sources):
             (self._after, self._dice.randint(min(first, self._after), self._upto))
         )
         wanted = [r for r in self._kept[relation].at(at).elements() if has(r, column, keys)]
-        cns = self.log(relation).rows.column("_cn").to_numpy()
+        log = self.log(relation).rows
+        cns = log.column("_cn").to_numpy()
         name = None if column is None else f"c{column}"
         values = None if keys is None else pa.array(sorted(keys), pa.int64())
         reply = Reply(table(wanted, width=self._kept[relation].width), cns <= at, name, values)
+        if relation in self._ends:
+            reply = self._at_ends(self._ends[relation], reply, log, at)
         self.replies.setdefault(relation, []).append(reply)
         every = [r for c in self._kept[relation].changes.values() for r in c]
-        return wanted + [r for r in every if has(r, column, keys)]
+        shown = list(zip(*(c.to_pylist() for c in reply.rows.columns), strict=True))
+        return shown + [r for r in every if has(r, column, keys)]
+
+    def _at_ends(self, ends: Ends, reply: Reply, log: pa.Table, at: int) -> Reply:
+        """The reply's ends at the batch's start."""
+        window, cns = (self._after, self._upto), log.column("_cn").to_numpy()
+        around = (cns > min(at, window[0])) & (cns <= max(at, window[1]))
+        near = replace(reply, reflects=reply.reflects[around])
+        rows = ends.at(window, near, Logged(log.filter(pa.array(around))))
+        return replace(reply, rows=rows, reflects=cns <= window[0])
 
 
 def recomputed(nodes: Sequence[PlannedNode], past: History, number: int, cn: int) -> Counter[Row]:

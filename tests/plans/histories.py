@@ -65,6 +65,41 @@ def history(dice: random.Random, rows: int = 3, transactions: int = 8) -> Histor
     return made
 
 
+def crowded(dice: random.Random) -> History:
+    """Groups (c0) of many values (c1): what came last goes, or the least, or the greatest."""
+    made = History({r: [] for r in range(3)})
+    for r in made.changes:
+        rows = [_member(dice) for _ in range(dice.randrange(14))]
+        made.changes[r] = [Change(row, 1, 0) for row in rows]
+    made.last = dice.choice((5, 10, 20))
+    for cn in range(1, made.last + 1):
+        for r in dice.choice(((0,), (0,), (0,), (0, 1), (1, 2))):
+            for _ in range(dice.choice((1, 1, 1, 2, 4))):
+                last = made.changes[r][-1] if made.changes[r] else None
+                if last and last.count == 1 and dice.random() < 0.4:
+                    made.changes[r].append(Change(last.row, -1, cn))
+                else:
+                    made.changes[r].append(_at_an_end(dice, made.at(r, cn), cn))
+    return made
+
+
+def _at_an_end(dice: random.Random, there: Counter[Row], cn: int) -> Change:
+    """A row comes, or one goes: of a group's least or greatest, as a rule."""
+    rows = sorted(there, key=lambda row: (row[1] is None, row[1] or 0))
+    if not rows or dice.random() < 0.4:
+        return Change(_member(dice), 1, cn)
+    group = dice.choice(rows)[0]
+    mine = [row for row in rows if row[0] == group]
+    gone = dice.choice((mine[0], mine[0], mine[-1], dice.choice(mine)))
+    return Change(gone, -dice.choice((1, there[gone], there[gone])), cn)
+
+
+def _member(dice: random.Random) -> Row:
+    """Often beyond all that are there."""
+    value = dice.choice((*range(9), None, -dice.randrange(9), 9 + dice.randrange(9)))
+    return dice.choice((0, 0, 1, None)), value
+
+
 def _changes(
     dice: random.Random, values: Sequence[Any], there: Counter[Row], cn: int
 ) -> list[Change]:

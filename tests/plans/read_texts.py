@@ -10,7 +10,7 @@ from steadyview.changes import Column, RelationName, RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.plans.aggregates import ArgumentTypes, Grouped, GroupedTypes
 from steadyview.plans.draft import Draft, DraftInput, PlanDraft, RelationInput, ViewInput
-from steadyview.plans.gathering import gathering, inner_fold, values_of
+from steadyview.plans.extremes import extremes, values_of
 from steadyview.plans.node import Node
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import plan_view
@@ -55,9 +55,11 @@ def wrong(tried: Case) -> str | None:
         return None if refused.code == "SUBQUERY" else f"{refused}\n{tried.text().spark}"
 
 
-def wrong_text(text: Text, seed: int, keeping: type[Graph] = Graph) -> str | None:
-    """What is wrong with what is kept of the text over the history that the seed makes."""
-    past = history(random.Random(seed))
+def wrong_text(
+    text: Text, seed: int, past: History | None = None, keeping: type[Graph] = Graph
+) -> str | None:
+    """What is wrong with what is kept of the text over a history; without, the seed makes it."""
+    past = past or history(random.Random(seed))
     plan = plan_view(ViewText("v", text.spark), RELATIONS, {}, {})
     dice = random.Random(seed)
     nodes = planned(plan, len(past.changes))
@@ -90,13 +92,14 @@ def planned(plan: PlanDraft, relations: int) -> list[PlannedNode]:
         reads = _reads(draft, numbers)
         grouped = draft.grouped
         if grouped is not None and grouped.extremes:
-            types = _types(grouped)
-            values = tuple("BIGINT" for _ in values_of(grouped))
-            fold = inner_fold(grouped, types, values, SqliteDialect())
-            inner = relations + len(made)
-            made.append(PlannedNode(inner, Node(draft.block, fold), "", reads))
-            block = gathering(grouped, fold, types)
-            made.append(PlannedNode(relations + len(made), Node(block), "", {0: inner}))
+            values = ["BIGINT" for _ in values_of(grouped)]
+            found = extremes(grouped, _types(grouped), values, SqliteDialect())
+            first = relations + len(made)
+            for fold in found.folds:
+                node = Node(draft.block, fold)
+                made.append(PlannedNode(relations + len(made), node, "", reads))
+            above = {scan: first + place for scan, place in enumerate(found.reads)}
+            made.append(PlannedNode(relations + len(made), Node(found.block), "", above))
         else:
             fold = None if grouped is None else grouped.fold(_types(grouped))
             node = Node(draft.block, fold)

@@ -42,4 +42,4 @@ def test_joins_of_which_little_changes_are_right_at_every_cn() -> None:
 def test_a_text_is_kept_right_with_flags() -> None:
     for tried in (case(50_000 + seed, 2) for seed in range(HISTORIES)):
         with suppress(ViewRefused):
-            assert wrong_text(tried.text(), tried.seed, FlaggedGraph) is None
+            assert wrong_text(tried.text(), tried.seed, keeping=FlaggedGraph) is None

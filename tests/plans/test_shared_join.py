@@ -27,7 +27,7 @@ from tests.plans.batches import Graph, _Inputs, recomputed
 from tests.plans.flagged import FlaggedGraph
 from tests.plans.histories import Row, history
 from tests.plans.nodes import PlannedNode, over
-from tests.plans.trees import JOINS, Growing, Tree
+from tests.plans.trees import Growing, Tree
 
 HISTORIES = int(os.environ.get("STEADYVIEW_HISTORIES", "120")) // 2
 FOLDS = ("none", "aggregate", "global", "distinct")
@@ -121,7 +121,7 @@ def wrong(seed: int, keeping: type[SharedGraph] = SharedGraph) -> str | None:
     dice = random.Random(seed)
     past = history(dice)
     relations = len(past.changes)
-    growing = Growing(dice, list(range(relations)), (*JOINS, "filter"))
+    growing = Growing(dice, list(range(relations)))
     tree = growing.tree(dice.randint(0, 3))
     made = []
     for i in range(dice.randint(2, 5)):

@@ -127,9 +127,12 @@ def test_a_view_is_explained_in_the_names_of_its_text(wh: Warehouse) -> None:
 
 def test_hidden_nodes_stand_in_the_tree_with_what_they_keep(wh: Warehouse) -> None:
     text = told(wh.explain("LARGE").text)
-    assert "large: customers.name, node2.SUM(amount) AS total" in text
-    assert "left outer join on customers.id = node2.customer" in text
-    assert "MAX(amount) per customer" in text
+    assert "large: customers.name, node3.SUM(amount) AS total" in text
+    assert "left outer join on customers.id = node3.customer" in text
+    assert "node3: customer, MAX(amount), SUM(amount)" in text
+    assert "MAX(amount) per customer, beside sums" in text
+    assert "node1: customer, COUNT(amount), SUM(amount)" in text
+    assert "node2: customer, amount" in text
     assert "when the least or greatest value goes, the next one must be known" in text
     found = wh.explain("regions").to_dict()
     assert found["tree"]["text"] == "distinct sold.region"
@@ -160,7 +163,11 @@ def test_the_graph_has_everything_in_one_order(wh: Warehouse) -> None:
     assert by_name["sold"]["state"] == "active"
     assert by_name["refused"]["state"] == "refused"
     hidden = [v["title"] for v in found if v["kind"] == "node"]
-    assert sorted(hidden) == ["MAX(amount) per customer", "values per customer, amount"]
+    assert sorted(hidden) == [
+        "COUNT(*), COUNT(amount), SUM(amount) per customer",
+        "MAX(amount) per customer, beside sums",
+        "values per customer, amount",
+    ]
     for vertex in found:
         assert all(names.index(r) < names.index(vertex["name"]) for r in vertex["reads"])
     dot = wh.graph().written("dot")

@@ -16,7 +16,7 @@ from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.plans.aggregates import ArgumentTypes, Grouped, GroupedTypes, exact
 from steadyview.plans.dialect import Spark
 from steadyview.plans.draft import Draft
-from steadyview.plans.gathering import gathering, inner_fold, values_of
+from steadyview.plans.extremes import extremes, values_of
 from steadyview.plans.node import Node
 from steadyview.plans.operator import Operator, Rendering
 from steadyview.plans.plan import FromNode, Origin, PlanNode, hidden_name
@@ -35,7 +35,7 @@ def typed(
 ) -> list[PlanNode]:
     """The draft with its types; ViewRefused with TYPE_ERROR, FLOAT_SUM or UNSUPPORTED_TYPE.
 
-    One node, or two where extremes are gathered: the second reads the first, under its digest.
+    One node, or several where extremes are wanted: the last reads the others, under their digests.
     """
     asking = _Asking(spark, view, {n: _empty(t) for n, t in enumerate(types)})
     node = Node(draft.block)
@@ -46,16 +46,29 @@ def typed(
     if not draft.grouped.extremes:
         node = Node(draft.block, draft.grouped.fold(grouped))
         return [replace(asking.made(node, origins, draft.says), role=role, words=words)]
-    values = tuple(asking.types_of(draft.block, values_of(draft.grouped)))
-    fold = inner_fold(draft.grouped, grouped, values, Spark())
-    inner = asking.made(Node(draft.block, fold), origins, f"values of {draft.says}")
-    inner = replace(inner, role=role, words=words)
-    read = dict(enumerate(type_ for _, type_ in inner.columns))
-    above = _Asking(spark, view, {0: _empty(read)})
-    origin = FromNode(hidden_name(inner), inner.digest, tuple(read.items()))
-    outer = above.made(Node(gathering(draft.grouped, fold, grouped)), [origin], draft.says)
+    values = asking.types_of(draft.block, values_of(draft.grouped))
+    found = extremes(draft.grouped, grouped, values, Spark())
+    below = [
+        replace(asking.made(Node(draft.block, fold), origins, f"values of {draft.says}"), role=role)
+        for fold in found.folds
+    ]
+    if found.totals is not None:
+        totals = f"totals of {draft.says}"
+        below[0] = replace(below[0], role="totals", words=words, says=totals)
+    read = [below[place] for place in found.reads]
+    above = _Asking(spark, view, {n: _empty(_read(node)) for n, node in enumerate(read)})
+    outer = above.made(Node(found.block), [_origin(node) for node in read], draft.says)
     shown = {a.name for a in draft.grouped.aggregates}
-    return [inner, replace(outer, words=tuple(w for w in words if w[0] in shown))]
+    return [*below, replace(outer, words=tuple(w for w in words if w[0] in shown))]
+
+
+def _read(node: PlanNode) -> dict[int, str]:
+    """The types of all columns that a node shows, by number."""
+    return dict(enumerate(type_ for _, type_ in node.columns))
+
+
+def _origin(node: PlanNode) -> FromNode:
+    return FromNode(hidden_name(node), node.digest, tuple(_read(node).items()))
 
 
 class _Asking:

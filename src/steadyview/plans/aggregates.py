@@ -3,7 +3,7 @@
     COUNT(*)   rows                        COUNT(x)   rows in which x is not NULL
     SUM(x)     sum of x, NULL of nothing   AVG(x)     sum / count, NULL of nothing
     tally(x)   sum of a whole number that is never NULL
-    MIN, MAX   no sums keep them: the values are keys of the fold, and are gathered (`gather.py`)
+    MIN, MAX   no sums keep them: a fold by group and value does (`extremes.py`)
 
 `Grouped` is what a query asks for, before Spark has said which types its expressions have; `fold`
 makes of it what is kept. A sum is kept in a type that holds it exactly, wider than the one that
@@ -72,7 +72,7 @@ class Grouped:
     def words(self, types: GroupedTypes) -> tuple[tuple[str, str], ...]:
         """What people call the sums, over the block's columns, and the aggregates, over the sums.
 
-        For a fold by value, what is gathered above it: extremes are over their values.
+        Extremes are not among them: they are over values.
         """
         keeping = _Keeping(dict(zip(self.arguments, types.arguments, strict=True)))
         said: dict[str, str] = {ROWS: "COUNT(*)"}

@@ -21,8 +21,8 @@ row are right without the others like it. That needs equalities alone: under a f
 which of them is a partner is not known before.
 
 Not flagged: FULL (a right row under two flags is padded once for each), LEFT and the like with a
-further condition, a join that a whole changed relation asks for, a block that gathers (it reads
-one node).
+further condition, a join that a whole changed relation asks for, a block with MIN or MAX (it joins
+one row a group).
 """
 
 from __future__ import annotations

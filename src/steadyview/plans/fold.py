@@ -109,6 +109,11 @@ class Fold:
         wanted = f" WHERE {CN} > {BEGINNING}" if not beginning else ""
         return f"SELECT {', '.join(listed)} FROM {rows}{wanted}"
 
+    def touched(self, block: Operator, rendering: Rendering) -> str:
+        """The keys of the rows that change in the window, each once."""
+        steps = self._steps(block, rendering, beginning=False)
+        return rendering.statement(f"SELECT DISTINCT {', '.join(self.key_names)} FROM {steps}")
+
     @property
     def _shown_names(self) -> tuple[str, ...]:
         return ("times", *(name for name, _ in self.outputs))

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from steadyview.plans.gather import Gather
+from steadyview.plans.extreme import Extreme
 from steadyview.plans.inner_join import InnerJoin
 from steadyview.plans.lineage import Place, origin
 from steadyview.plans.links import entry
@@ -82,7 +82,7 @@ def summed(counts: pa.Table, columns: Sequence[str]) -> pa.Table:
 def flaggable(block: Operator) -> list[Join]:
     """The joins of a block that can leave out pairs: `flags.py` says why others cannot."""
     operators = [*walk(block)]
-    if any(isinstance(o, Gather) for o in operators):
+    if any(isinstance(o, Extreme) for o in operators):
         return []
     joins = [o for o in operators if isinstance(o, (InnerJoin, SplitJoin))]
     return [j for j in joins if isinstance(j, InnerJoin) or _by_equalities_alone(j)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steadyview.plans.constant import Constant
-from steadyview.plans.gather import Gather
+from steadyview.plans.extreme import Extreme
 from steadyview.plans.operator import Operator
 from steadyview.plans.project import Project
 from steadyview.plans.scan import Scan, column
@@ -54,7 +54,7 @@ def _origin(operator: Operator, name: str) -> _Origin | None:
     if isinstance(operator, Project):
         sql = dict(operator.outputs)[name]
         return _origin(operator.operand, sql) if sql in operator.operand.columns else None
-    if isinstance(operator, Gather):
+    if isinstance(operator, Extreme):
         return _origin(operator.operand, name) if name in operator.keys else None
     if isinstance(operator, UnionAll):
         place = operator.columns.index(name)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from steadyview.plans.gather import Gather
+from steadyview.plans.extreme import Extreme
 from steadyview.plans.inner_join import Equality, InnerJoin
 from steadyview.plans.lineage import Place, origin
 from steadyview.plans.operator import Operator, walk
@@ -85,8 +85,8 @@ def links(block: Operator, columns: Columns | None = None) -> Iterator[Link]:
     for operator in walk(block):
         if isinstance(operator, (InnerJoin, SplitJoin)):
             yield _link(operator, known)
-        if isinstance(operator, Gather):
-            yield _gathered(operator)
+        if isinstance(operator, Extreme):
+            yield _of_groups(operator)
 
 
 _Pair = tuple[tuple[Place, ...], tuple[Place, ...]]
@@ -104,11 +104,11 @@ def _link(join: InnerJoin | SplitJoin, columns: Columns) -> Link:
     )
 
 
-def _gathered(gather: Gather) -> Link:
-    """Nobody asks on behalf of others: the groups of the operand's own change must be whole."""
+def _of_groups(extreme: Extreme) -> Link:
+    """Nobody asks on behalf of others: the groups of the operand's own change are needed."""
     nobody = Side(frozenset(), (), frozenset(), own=False)
-    places = _places(gather.operand, gather.group)
-    below = gather.operand
+    places = _places(extreme.operand, extreme.group)
+    below = extreme.operand
     return Link(nobody, Side(scans(below), places, entry(below), own=True))
 
 

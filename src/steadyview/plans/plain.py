@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steadyview.plans.constant import Constant
+from steadyview.plans.extreme import Extreme
 from steadyview.plans.filter import Filter
 from steadyview.plans.fold import Fold
-from steadyview.plans.gather import Gather
 from steadyview.plans.inner_join import Equality, InnerJoin
 from steadyview.plans.node import Node
 from steadyview.plans.operator import Operator
@@ -73,8 +73,8 @@ def _block(operator: Operator, inputs: Sequence[str]) -> str:
     if isinstance(operator, UnionAll):
         parts = zip(operator.parts, below, strict=True)
         return " UNION ALL ".join(_part(operator, part, rows) for part, rows in parts)
-    if isinstance(operator, Gather):
-        return _gathered(operator, below[0])
+    if isinstance(operator, Extreme):
+        return _extreme(operator, below[0])
     assert isinstance(operator, InnerJoin | SplitJoin)
     return _joined(operator, *below)
 
@@ -91,12 +91,10 @@ def _part(union: UnionAll, part: Operator, rows: str) -> str:
     return f"SELECT {', '.join(f'{old} AS {new}' for old, new in names)} FROM {rows}"
 
 
-def _gathered(gather: Gather, rows: str) -> str:
-    listed = [*gather.keys]
-    listed += [f"CAST(SUM({t.name}) AS {t.type}) AS {t.name}" for t in gather.totals]
-    listed += [f"{e.function.upper()}({e.column}) AS {e.name}" for e in gather.extremes]
-    by = f" GROUP BY {', '.join(gather.keys)}" if gather.keys else " HAVING COUNT(*) > 0"
-    return f"SELECT {', '.join(listed)} FROM {rows}{by}"
+def _extreme(extreme: Extreme, rows: str) -> str:
+    keys = ", ".join(extreme.keys)
+    value = f"{extreme.function.upper()}({extreme.column}) AS {extreme.name}"
+    return f"SELECT {keys}, {value} FROM {rows} GROUP BY {keys}"
 
 
 def _joined(join: InnerJoin | SplitJoin, left: str, right: str) -> str:

@@ -15,9 +15,10 @@ from typing import Any
 
 from steadyview.changes import RelationName
 from steadyview.plans.constant import Constant
+from steadyview.plans.ends import Ends, ends
+from steadyview.plans.extreme import Extreme
 from steadyview.plans.filter import Filter
 from steadyview.plans.fold import Fold, Key, Sum
-from steadyview.plans.gather import Extreme, Gather, Total
 from steadyview.plans.inner_join import Equality, InnerJoin
 from steadyview.plans.node import Node
 from steadyview.plans.operator import walk
@@ -77,6 +78,11 @@ class PlanNode:
         return tuple(sorted(found, key=lambda scan: scan.number))
 
     @cached_property
+    def ends(self) -> dict[int, Ends]:
+        """The scans of which only the ends are read."""
+        return ends(self.node.block)
+
+    @cached_property
     def digest(self) -> str:
         """Of everything that decides which rows it shows."""
         facts = {k: v for k, v in to_json(self).items() if k not in ("says", "role", "words")}
@@ -118,7 +124,7 @@ _CLASSES = {
     c.__name__: c
     for c in (
         *(Scan, Constant, Filter, Project, InnerJoin, SplitJoin, UnionAll, Equality),
-        *(Gather, Extreme, Total, Fold, Key, Sum, Node),
+        *(Extreme, Fold, Key, Sum, Node),
         *(FromRelation, FromNode, RelationName, PlanNode),
     )
 }

@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from steadyview.plans.constant import Constant
 from steadyview.plans.filter import Filter
 from steadyview.plans.fold import BELOW, ROWS, SAME, Fold, Sum
 from steadyview.plans.inner_join import InnerJoin
@@ -31,9 +32,10 @@ from steadyview.plans.project import Project
 from steadyview.plans.renaming import renamed
 from steadyview.plans.scan import Scan
 from steadyview.plans.split_join import SplitJoin
+from steadyview.plans.union_all import UnionAll
 
 MEMBER = "_member"
-_JOINS = (Scan, Filter, InnerJoin, SplitJoin)
+_SHARED = (Scan, Constant, Filter, Project, UnionAll, InnerJoin, SplitJoin)
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ def _fits(node: PlanNode) -> bool:
     """Whether it is a fold or a projection of joins; a lambda's own names must not be renamed."""
     if node.fold is None and not isinstance(node.node.block, Project):
         return False
-    if not all(isinstance(o, _JOINS) for o in walk(_join(node))):
+    if not all(isinstance(o, _SHARED) for o in walk(_join(node))):
         return False
     return node.fold is None or not any("->" in text for text in _texts(node.fold))
 

@@ -35,12 +35,13 @@ from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
 from steadyview.papers.conventional import Shadow
 from steadyview.plans.asking import Ask, Asking, Reached
+from steadyview.plans.ends import Ends
 from steadyview.plans.inlined import inlined
 from steadyview.plans.links import links
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
 from steadyview.plans.shared_join import SharedJoin, shared_joins
 from steadyview.query.moment import Moment
-from steadyview.runtime.inputs import RelationInputs, node_input, rows_per_cn
+from steadyview.runtime.inputs import RelationInputs, at_ends, node_input, rows_per_cn
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.pieces import PieceSize, Steps
@@ -200,8 +201,8 @@ class Batch:
         self._standing = standing
         self._relations = relations
         self._inputs: dict[RelationName, WindowInput] = {}
-        self._nodes: dict[tuple[int, int, int], WindowInput] = {}
-        """What other nodes read of a node, by its id and window."""
+        self._nodes: dict[tuple[int, tuple[int, int], Ends | None], WindowInput] = {}
+        """What other nodes read of a node, by its id and window; all rows, or ends."""
         self._shares: list[_Share] = []
         self._steps: Steps | None = None
         self._sent = 0
@@ -339,12 +340,12 @@ class Batch:
                 share.inputs[scan.number] = self._inputs[origin.relation]
             if parent is None:
                 continue
-            key = (parent, *share.window)
+            key = (parent, share.window, share.node.ends.get(scan.number))
             if key not in self._nodes:
-                self._nodes[key] = self._of_node(parent, share.window)
+                self._nodes[key] = self._of_node(*key)
             share.inputs[scan.number] = self._nodes[key]
 
-    def _of_node(self, parent: int, window: tuple[int, int]) -> WindowInput:
+    def _of_node(self, parent: int, window: tuple[int, int], ends: Ends | None) -> WindowInput:
         columns = {
             column
             for share in self._shares
@@ -353,7 +354,8 @@ class Batch:
             for column in scan.used
         }
         store, _ = self._standing(parent)
-        return node_input(self._frames, self.folder, store, sorted(columns or {0}), window)
+        read = node_input(self._frames, self.folder, store, sorted(columns or {0}), window)
+        return read if ends is None else at_ends(read, ends, window)
 
     def _whole(self, share: _Share, reached: Mapping[int, Done]) -> None:
         """For a first state, every input is read whole."""

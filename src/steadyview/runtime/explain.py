@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from steadyview.plans.constant import Constant
+from steadyview.plans.extreme import Extreme
+from steadyview.plans.extremes import ONE_GROUP
 from steadyview.plans.filter import Filter
 from steadyview.plans.fold import Fold
-from steadyview.plans.gather import Gather
 from steadyview.plans.inner_join import InnerJoin
 from steadyview.plans.links import Side, links
-from steadyview.plans.operator import Operator
+from steadyview.plans.operator import Operator, walk
 from steadyview.plans.plan import FromRelation, PlanNode
 from steadyview.plans.project import Project
-from steadyview.plans.scan import Scan
+from steadyview.plans.scan import Scan, scans
 from steadyview.plans.split_join import SplitJoin
 from steadyview.plans.union_all import UnionAll
 from steadyview.runtime.known_columns import KnownColumns
-from steadyview.runtime.plan_words import PlanWords, said
+from steadyview.runtime.plan_words import PARTS, PlanWords, said
 from steadyview.runtime.planning import VERSIONS, Planned
 
 Element = dict[str, Any]
@@ -41,6 +42,7 @@ _WHY = {
     "distinct": "a row goes when the last of its copies goes, so its copies are counted",
     "sides": "whether a row is shown depends on how often each side has it",
     "extremes": "when the least or greatest value goes, the next one must be known",
+    "totals": "a change is added to the sums of its group",
 }
 _SIDES = ("rows on the left", "rows on the right")
 _NO_KEY = "no equality of two columns to find rows by"
@@ -150,11 +152,10 @@ class _Drawing:
             return self._scan(node, operator, words, asked)
         if isinstance(operator, Project):
             return self._operator(node, operator.operand, words, asked)
-        if isinstance(operator, SplitJoin) and operator.left == Constant(("_one",), (("1",),)):
-            # one row, also of nothing
-            return self._operator(node, operator.right, words, asked)
         kind, text = _told(operator, words)
-        below = [self._operator(node, o, words, asked) for o in operator.operands]
+        parts = {node.inputs[s]: o for o in _parts(operator) for s in scans(o)}
+        operands = list(parts.values()) or operator.operands
+        below = [self._operator(node, o, words, asked) for o in operands]
         return {"operator": kind, "text": text, "inputs": below}
 
     def _scan(
@@ -189,28 +190,42 @@ class _Drawing:
                 for place in end.keys:
                     found = _of(plan.node, words, start, place.scan)
                     by = words.place(place.scan, place.column)
-                    if isinstance(plan.node.node.block, Gather) or not start.scans:
-                        by = "group"
                     yield {**found, "by": by, "index": columns.indexed(place), "own": end.own}
 
 
 def _told(operator: Operator, words: PlanWords) -> tuple[str, str]:
     """What kind of operator it is, and how a person says it."""
+    if _parts(operator):
+        return "extremes", _extremes_told(operator, words)
     if isinstance(operator, InnerJoin | SplitJoin):
         kind = "join" if isinstance(operator, InnerJoin) else operator.kind
         name, on = _JOINS.get(kind, "join"), words.condition(operator)
         return kind, f"{name} on {on}" if on else f"{name}, every row with every row"
     if isinstance(operator, Filter):
         return "where", f"where {said(operator.condition, words.of(operator.operand))}"
-    if isinstance(operator, Gather):
-        below = words.of(operator)
-        keys = ", ".join(below[k] for k in operator.keys)
-        listed = ", ".join(below[e.name] for e in operator.extremes)
-        return "extremes", f"{listed} per {keys}" if keys else f"{listed} of all rows"
     if isinstance(operator, Constant):
         return "values", f"{len(operator.rows)} constant row{'s' * (len(operator.rows) != 1)}"
     assert isinstance(operator, UnionAll)
     return "union", "union all"
+
+
+def _parts(operator: Operator) -> tuple[Operator, ...]:
+    """What the extremes of a query are made of: totals, then values; none: it is no such query."""
+    if isinstance(operator, Extreme):
+        return (operator.operand,)
+    if not isinstance(operator, InnerJoin | SplitJoin) or not isinstance(operator.right, Extreme):
+        return ()
+    left = () if operator.left == ONE_GROUP else _parts(operator.left) or (operator.left,)
+    return (*left, operator.right.operand)
+
+
+def _extremes_told(operator: Operator, words: PlanWords) -> str:
+    found = [o for o in walk(operator) if isinstance(o, Extreme)]
+    names = words.of(operator)
+    listed = ", ".join(names[e.name] for e in found)
+    keys = ", ".join(names[key] for key in found[0].keys if key != found[0].group)
+    beside = ", beside sums" if len(_parts(operator)) > len(found) else ""
+    return f"{listed} per {keys}{beside}" if keys else f"{listed} of all rows{beside}"
 
 
 def _folded(node: PlanNode, fold: Fold, words: PlanWords, below: Element) -> Element:
@@ -227,6 +242,7 @@ def _folded(node: PlanNode, fold: Fold, words: PlanWords, below: Element) -> Ele
         "distinct": f"distinct {listed}",
         "sides": f"{_set_operation(node)} on {listed}",
         "extremes": f"values per {listed}",
+        "totals": f"{', '.join(sums)} per {listed}" if keys else ", ".join(sums),
     }.get(node.role, f"keep per {listed}")
     if fold.having:
         text += f" having {said(fold.having, kept)}"
@@ -247,8 +263,8 @@ def _shown(plan: Planned, words: PlanWords) -> list[str]:
     """The SELECT list in people's words."""
     texts = words.outputs()
     if plan.hidden:
-        # the first column of values is a number that finds a group
-        return texts[1:] if plan.node is not None and plan.node.role == "extremes" else texts
+        # the first column of a part is a number that finds a group
+        return texts[1:] if plan.node is not None and plan.node.role in PARTS else texts
     names = [name for name, _ in plan.columns]
     pairs = zip(texts, names, strict=True)
     return [t if t == n or t.endswith(f".{n}") else f"{t} AS {n}" for t, n in pairs]

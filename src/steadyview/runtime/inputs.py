@@ -23,8 +23,9 @@ from steadyview.engine.answers import store
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted, LogTagger
 from steadyview.engine.window_input import ARROW_LIMIT, REFLECTED, Rows, WindowInput
+from steadyview.plans.ends import Ends
 from steadyview.plans.moves import CN
-from steadyview.plans.versions import COUNT
+from steadyview.plans.versions import COUNT, Logged, Reply
 from steadyview.query.moment import Moment
 from steadyview.sources.contract import Read, ReadTask, Snapshot
 from steadyview.update_log import UpdateLog
@@ -135,6 +136,22 @@ def node_input(
         return _base_rows(store, paths, types, column, keys)
 
     return WindowInput(frames, folder, types, log, fetch)
+
+
+def at_ends(whole: WindowInput, ends: Ends, window: tuple[int, int]) -> WindowInput:
+    """A node's input where ends are enough: of its rows at the window's start, and its change."""
+    log = whole.log.table
+    assert log is not None
+    shown = log[REFLECTED].to_numpy(zero_copy_only=False).astype(bool)
+
+    def fetch(column: int | None, keys: pa.Array | None) -> Rows:
+        rows, name = whole.fetch(column, keys).table, None if column is None else f"c{column}"
+        return Rows.of(ends.at(window, Reply(rows, shown, name, keys), Logged(log)))
+
+    inside = log.filter((pc.field(CN) > window[0]) & (pc.field(CN) <= window[1]))
+    later = pa.array(np.zeros(inside.num_rows, dtype=bool))
+    inside = inside.set_column(inside.schema.get_field_index(REFLECTED), REFLECTED, later)
+    return WindowInput(whole.frames, whole.folder, whole.types, Rows.of(inside), fetch)
 
 
 def _delta(

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steadyview.plans.constant import Constant
+from steadyview.plans.extreme import Extreme
 from steadyview.plans.fold import ROWS, Fold
-from steadyview.plans.gather import Gather
 from steadyview.plans.inner_join import InnerJoin
 from steadyview.plans.operator import Operator
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
@@ -26,6 +26,8 @@ Words = Mapping[str, str]
 """By the names that a plan has."""
 _TOKEN = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`|[A-Za-z_]\w*|\d\w*")
 _NAME = re.compile(r"[\w.#]+")
+PARTS = ("extremes", "totals")
+"""Roles of nodes that are parts of a query: a group's number, its keys, then what they keep."""
 _AVERAGE = re.compile(r"AVG\(SUM\((.*)\)\)", re.DOTALL)
 
 
@@ -33,13 +35,15 @@ _AVERAGE = re.compile(r"AVG\(SUM\((.*)\)\)", re.DOTALL)
 class ScanWords:
     """One input of a node: what it is, what it is called there, and its columns by number.
 
-    `apart`: its columns are expressions of another node, and so are told with its name.
+    `apart`: its columns are expressions of another node, and so are told with its name; `part`: it
+    is a part of the same query.
     """
 
     table: str
     label: str
     columns: Mapping[int, str]
-    apart: bool
+    apart: bool = False
+    part: bool = False
 
 
 class PlanWords:
@@ -58,13 +62,15 @@ class PlanWords:
             if isinstance(origin, FromRelation):
                 names = self._relation_columns(origin)
                 table, label, apart = str(origin.relation), origin.relation.path[-1], False
+                part = False
             else:
                 names = _node_columns(origin, known, labels)
                 table, label = origin.node, labels.get(origin.node, origin.node)
-                apart = _tells_expressions(known.get(origin.node))
+                part = _is_part(known.get(origin.node))
+                apart = not part and _tells_expressions(known.get(origin.node))
             again = sum(s.label.partition("#")[0] == label for s in found)
             name = f"{label}#{again + 1}" if again else label
-            found.append(ScanWords(table, name, names, apart))
+            found.append(ScanWords(table, name, names, apart, part))
         return found
 
     def _relation_columns(self, origin: FromRelation) -> dict[int, str]:
@@ -92,13 +98,10 @@ class PlanWords:
             first = self.of(operator.parts[0])
             names = zip(operator.columns, operator.parts[0].columns, strict=True)
             return {mine: first[theirs] for mine, theirs in names}
-        if isinstance(operator, Gather):
+        if isinstance(operator, Extreme):
             below = self.of(operator.operand)
-            extremes = {
-                e.name: f"{e.function.upper()}({_bare(below[e.column])})"
-                for e in operator.extremes
-            }
-            return {**below, **extremes}
+            value = _bare(below[operator.column])
+            return {**below, operator.name: f"{operator.function.upper()}({value})"}
         found: dict[str, str] = {}
         for operand in operator.operands:
             found.update(self.of(operand))
@@ -109,14 +112,12 @@ class PlanWords:
     def _of_scan(self, scan: Scan) -> dict[str, str]:
         words = self.scans[scan.number]
         found = {column(scan.number, i): self.place(scan.number, i) for i in scan.used}
-        if not (len(self.scans) > 1 or words.apart):
+        if not words.apart and (len(self.scans) == 1 or words.part):
             return found
         inner = {name: text if _single(text) else f"({text})" for name, text in found.items()}
         return {name: f"{words.label}.{text}" for name, text in inner.items()}
 
     def _projected(self, name: str, sql: str, below: Words) -> str:
-        if sql.startswith(f"COALESCE({name}, "):
-            return below[name]
         return said(self._said.get(name, sql), below)
 
     def condition(self, join: InnerJoin | SplitJoin) -> str:
@@ -156,16 +157,19 @@ def _node_columns(
         return {i: f"column {i + 1}" for i, _ in origin.types}
     if below.hidden:
         names: Sequence[str] = PlanWords(below, known, labels).outputs()
+        if below.node.role in PARTS:
+            names = ["group", *names[1:]]
     else:
         names = [name for name, _ in below.columns]
     return {i: names[i] for i, _ in origin.types}
 
 
 def _tells_expressions(plan: Planned | None) -> bool:
-    """Whether a node is hidden; the values of which extremes are gathered are part of the view."""
-    return plan is not None and plan.hidden and plan.node is not None and (
-        plan.node.role != "extremes"
-    )
+    return plan is not None and plan.hidden
+
+
+def _is_part(plan: Planned | None) -> bool:
+    return plan is not None and plan.node is not None and plan.node.role in PARTS
 
 
 def said(sql: str, words: Words) -> str:

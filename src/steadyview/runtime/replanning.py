@@ -21,7 +21,7 @@ from steadyview.runtime.project import ViewFile
 from steadyview.runtime.schemas import Relations
 from steadyview.views.parse import view_name
 
-_FORMAT = 1
+_FORMAT = 2
 """Changes whenever a plan of the same text would be another one."""
 
 

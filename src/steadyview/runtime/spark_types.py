@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types."""
-_FORMAT = 2
+_FORMAT = 3
 """Of what is remembered: an answer in another one is asked for again."""
 _REFUSAL = ("code", "message", "detail", "hint", "line", "column")
 

@@ -28,6 +28,8 @@ from steadyview.warehouse.view_store import CN, COUNT, NodeChange, ViewStore, dd
 
 _SCANNED = 2_000_000
 """A state of up to so many rows is searched by the driver for the keys that matter."""
+_WORTH_A_STATEMENT = 50_000
+"""With more rows of a state than these it is better to know first which keys are touched."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,25 @@ class NodeStatement:
         check_whole(files)
         if sum(f.rows for f in files) > _SCANNED or not self.small:
             return None
-        return self._found(files, self._touching(fold, after, upto), self._store.state_cn(), after)
+        wanted = self._touching(fold, after, upto)
+        found = self._found(files, wanted, self._store.state_cn(), after)
+        if found.num_rows <= _WORTH_A_STATEMENT or not fold.keys:
+            return found
+        return self._narrowed(fold, found, after, upto)
+
+    def _narrowed(self, fold: Fold, found: pa.Table, after: int, upto: int) -> pa.Table:
+        """Rows of the state without most of those that the window leaves alone.
+
+        Keys may be computed, so that Spark is asked which are touched.
+        """
+        block = self._node.node.block
+        sql = fold.touched(block, self._read.over(block, after, upto))
+        touched = self._frames.spark.sql(sql).toArrow()
+        for key in fold.keys:
+            if not pa.types.is_floating(found[key.name].type):  # NaN and -0.0 are not compared
+                values = pc.unique(touched[key.name].cast(found[key.name].type))
+                found = found.filter(pc.is_in(found[key.name], value_set=values))
+        return found
 
     def _found(
         self, files: list[FileEntry], keys: pc.Expression | None, at: int, after: int
