@@ -122,7 +122,7 @@ def from_sqlite(path: Path, table: str, types: Mapping[str, str]) -> Iterator[pa
     """A table's rows by SELECT; `types`: columns and what they are declared as."""
     connection = sqlite3.connect(path)
     try:
-        cursor = connection.execute(f"SELECT {', '.join(types)} FROM {table}")  # noqa: S608
+        cursor = connection.execute(f"SELECT {', '.join(types)} FROM {table}")
         while rows := cursor.fetchmany(_FILE_ROWS):
             columns = [
                 pa.array(values).cast(_DECLARED[type_])
