@@ -19,6 +19,10 @@ from benchmarks.site import SHORT, VIEWS
 from benchmarks.sizes import Sizes
 
 _HEAD = ("what", "view", "target", "median", "min - max", "verdict")
+_BESIDE = (
+    "Beside this page: small-batch.md, once.md and many-views.md by the same command, "
+    "tpch-queries.md by `make bench-tpch`."
+)
 _PACKAGES = ("pyspark", "deltalake", "pyarrow", "psycopg")
 
 
@@ -88,7 +92,7 @@ def _cells(f: Finding) -> tuple[str, ...]:
 
 
 def _markdown(results: Results) -> str:
-    lines = ["# Speed", "", f"`make bench`: {_title(results)}.", ""]
+    lines = ["# Speed", "", f"`make bench`: {_title(results)}. {_BESIDE}", ""]
     lines += [", ".join(f"{k} {v}" for k, v in results.machine.items()) + ".", ""]
     lines += findings_table(results.findings)
     lines += ["", _NOTES.strip(), "", f"## Parts of a refresh of {results.sizes.small:,} changes"]
