@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -170,7 +169,12 @@ def measured(sizes: _Sizes, cache: Path, told: Told) -> Found:
         found.built = views.build()
         for share in SHARES:
             _rounds(found, views, databases, share, sizes, told)
-        _anew(found, views, databases, PlainSpark(views.parts.spark, folder / "plain"), told)
+        plain = PlainSpark(views.parts.spark, folder / "plain")
+        told("relations exported to Parquet")
+        found.exported = databases.export(plain)
+        for name, view in _going(found):
+            told(f"{name}: computed anew")
+            _anew(view, name, views, plain, sizes)
         return found
 
 
@@ -199,20 +203,19 @@ def _rounds(
 ) -> None:
     """Refresh the views one by one after a change, some times; then all of them in one batch."""
     for number in range(sizes.warm_ups + sizes.rounds):
-        told(f"{share:.1%} changed: round {number + 1} of {sizes.warm_ups + sizes.rounds}")
+        told(f"{_percent(share)} changed: round {number + 1} of {sizes.warm_ups + sizes.rounds}")
         databases.change(share)
         views.capture()
         for name, view in _going(found):
             took = _refreshed(views, name, view)
             if number >= sizes.warm_ups and not view.failed:
                 view.refresh[share].append(took)
-    told(f"{share:.1%} changed: all views in one batch")
-    databases.change(share)
-    views.capture()
-    started = time.perf_counter()
-    if not any(view.failed for view in found.views.values()):
-        views.refresh_all()
-        found.together[share] = time.perf_counter() - started
+    for _ in range(sizes.warm_ups + 1):
+        told(f"{_percent(share)} changed: all views in one batch")
+        databases.change(share)
+        views.capture()
+        if not any(view.failed for view in found.views.values()):
+            found.together[share] = views.refresh_all()
 
 
 def _refreshed(views: ByHand, name: str, view: Measured) -> float:
@@ -230,27 +233,25 @@ def _going(found: Found) -> Iterator[tuple[str, Measured]]:
             yield name, view
 
 
-def _anew(
-    found: Found, views: ByHand, databases: Databases, plain: PlainSpark, told: Told
-) -> None:
-    """Compute every view anew in both ways, and compare."""
-    told("relations exported to Parquet")
-    found.exported = databases.export(plain)
-    for name, view in _going(found):
-        told(f"{name}: computed anew")
-        text = QUERIES[name].query(databases.scale)
-        expected = Counter(map(tuple, plain.rows(text).collect()))
-        shown = Counter(map(tuple, views.warehouse.view(name).read().collect()))
-        view.equal, view.rows = shown == expected, sum(shown.values())
-        view.plain = plain.refresh(text)
-        view.recompute = views.recompute(name)
+def _anew(view: Measured, name: str, views: ByHand, plain: PlainSpark, sizes: _Sizes) -> None:
+    """Compare a view with what Spark alone makes of it, and compute it anew in both ways."""
+    text = QUERIES[name].query(sizes.scale)
+    expected = Counter(map(tuple, plain.rows(text).collect()))
+    shown = Counter(map(tuple, views.warehouse.view(name).read().collect()))
+    view.equal, view.rows = shown == expected, sum(shown.values())
+    for _ in range(sizes.warm_ups + 1):
+        view.plain, view.recompute = plain.refresh(text), views.recompute(name)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:g} %"
 
 
 def page(found: Found, sizes: _Sizes) -> str:
     """The results as Markdown."""
     head = ["query", "rows"]
     for share in SHARES:
-        head += [f"{share:.1%}: refresh", "recompute", "Spark alone"]
+        head += [f"{_percent(share)}: refresh", "recompute", "Spark alone"]
     head += ["recompute", "Spark alone", "rows"]
     lines = [f"# TPC-H's queries over three databases, SF {sizes.scale:g}", "", _NOTES.strip(), ""]
     lines += table(head, [_cells(name, view) for name, view in _going(found)])
@@ -272,7 +273,7 @@ def _sums(found: Found) -> list[str]:
     built = f"First states of all: {found.built:.0f} s."
     exported = f"Export of all relations, not counted in *Spark alone*: {found.exported:.1f} s."
     together = [
-        f"All views in one batch, {share:.1%} changed: {took:.1f} s; one by one "
+        f"All views in one batch, {_percent(share)} changed: {took:.1f} s; one by one "
         f"{sum(median(v.refresh[share]) for v in going):.1f} s."
         for share, took in found.together.items()
     ]
