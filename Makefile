@@ -8,7 +8,7 @@ JOBS   ?= 2
 SHELL  := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test soak lint format docs papers simulate live-levels bench bench-smoke clean prerequisites
+.PHONY: help install demo test soak lint format docs papers simulate live-levels bench bench-smoke bench-tpch clean prerequisites
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -44,11 +44,14 @@ simulate: .venv/.installed-dev ## Every algorithm in every scenario over SEEDS h
 live-levels: .venv/.installed-dev ## Every algorithm on live databases under writers, judged (under ten minutes); writes docs/results/live-levels.md
 	@$(PY) -m examples.live_levels $(ARGS)
 
-bench: .venv/.installed-bench ## The speed table (under 10 minutes); writes docs/results/
+bench: .venv/.installed-bench ## The speed tables (a quarter of an hour); writes docs/results/
 	@$(PY) -m benchmarks
 
-bench-smoke: .venv/.installed-bench ## The same on very little data (under a minute)
+bench-smoke: .venv/.installed-bench ## The same on very little data (a minute or two)
 	@$(PY) -m benchmarks --smoke
+
+bench-tpch: .venv/.installed-bench ## TPC-H's 22 queries over three databases (20 minutes); writes docs/results/tpch-queries.md
+	@$(PY) -m benchmarks.tpch_queries $(ARGS)
 
 clean: ## Remove the environment, caches and the demo's project
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist demo-project spark-warehouse

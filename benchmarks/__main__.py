@@ -1,9 +1,14 @@
-"""`python -m benchmarks`: load, measure, report. Ends with 1 only if something could not be run."""
+"""`python -m benchmarks`: load, measure, report. Ends with 1 only if something could not be run.
+
+First the speed table, then the sections: modules of this package that run by themselves
+(`python -m benchmarks.NAME [--smoke]`) and print a page of results. A full run keeps each page as
+docs/results/NAME.md.
+"""
 
 from __future__ import annotations
 
 import argparse
-import fcntl
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,30 +20,51 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks import report
-from benchmarks.running import Told, measured
+from benchmarks.place import CACHE, HERE, RESULTS, Told, alone
+from benchmarks.running import measured
 from benchmarks.sizes import FULL, SMOKE, Sizes
 
-HERE = Path(__file__).resolve().parent
-CACHE = HERE / ".cache"
-RESULTS = HERE.parent / "docs" / "results"
+SECTIONS = ("small_batch", "once", "many_views")
+"""Each in a process and a Spark of its own, one after the other."""
 
 
 def main() -> int:
     """Run, print, write."""
     sizes, target = _arguments()
     console = Console()
-    with _alone(), _progress(console) as told:
-        results = measured(sizes, CACHE, told)
+    with alone() as cache, _progress(console) as told:
+        results = measured(sizes, cache, told)
     report.show(results, console)
-    for path in report.write(results, target):
+    _written(console, report.write(results, target))
+    failed = [name for name in SECTIONS if not _section(name, target, console, brief=sizes.brief)]
+    for name in failed:
+        console.print(f"could not be run: python -m benchmarks.{name}")
+    return 1 if failed else 0
+
+
+def _section(name: str, target: Path, console: Console, *, brief: bool) -> bool:
+    """Run a section, show and keep its page; whether it could be run."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", *(["--smoke"] if brief else [])]
+    ended = subprocess.run(
+        command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True, check=False
+    )
+    console.print(ended.stdout, markup=False, highlight=False, soft_wrap=True)
+    if ended.returncode == 0:
+        page = target / f"{name.replace('_', '-')}.md"
+        page.write_text(ended.stdout)
+        _written(console, [page])
+    return ended.returncode == 0
+
+
+def _written(console: Console, paths: list[Path]) -> None:
+    for path in paths:
         console.print(f"written: {path.relative_to(HERE.parent)}")
-    return 0
 
 
 def _arguments() -> tuple[Sizes, Path]:
     """Only a full run's results are worth keeping among the docs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("--smoke", action="store_true", help="very little data; under a minute")
+    parser.add_argument("--smoke", action="store_true", help="very little data; a minute or two")
     parser.add_argument("--scale", type=float, help="another scale factor than 1")
     parser.add_argument("--runs", type=int, help="rounds to measure")
     asked = parser.parse_args()
@@ -48,18 +74,6 @@ def _arguments() -> tuple[Sizes, Path]:
     if asked.runs:
         sizes = replace(sizes, runs=asked.runs)
     return sizes, RESULTS if sizes is FULL else CACHE / "results"
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Two runs at once would disturb each other, and share the cached server."""
-    CACHE.mkdir(exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            sys.exit("another benchmark is running")
-        yield
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """A hundred small views over ten joins, a thousand changes a batch: seconds a view and batch, warm.
 
-    python -m benchmarks.many_views [--views 100] [--batches 8]
+    python -m benchmarks.many_views [--smoke] [--views 100] [--batches 6] [--both-ways]
 
-Two SQLite files. Each join has views with other keys, sums and HAVING. Batches alternate between
-one statement for all nodes of a join, as the product does it, and one for each node. From freezing
-the sources to publication; the changes are captured by then. Ends with `verify` of all views.
+Two SQLite files. Each join has views with other keys, sums and HAVING. With `--both-ways` batches
+alternate between one statement for all nodes of a join, as the product does it, and one for each
+node. From freezing the sources to publication; the changes are captured by then. Ends with `verify`
+of all views.
 """
 
 from __future__ import annotations
@@ -12,20 +13,22 @@ from __future__ import annotations
 import argparse
 import random
 import sqlite3
-import statistics
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import steadyview
+from benchmarks.by_hand import ByHand, opened
+from benchmarks.findings import SECONDS, Finding
+from benchmarks.place import teller
+from benchmarks.report import findings_table
 from steadyview.runtime import batch
-from steadyview.runtime.keeping import Keeping
-from steadyview.runtime.maintainer import Maintainer
-from steadyview.runtime.warehouse import Warehouse
 
 CHANGES = 1_000
+MOST = 0.1
+"""Seconds a view and batch."""
+JOINED, SINGLE, BUILT = "one statement a join", "one statement a node", "all first states"
 CUSTOMERS, ORDERS, LINES = 2_000, 20_000, 40_000
 SALES = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER, day INTEGER, status TEXT);
@@ -139,76 +142,60 @@ class Shop:
                 crm.commit()
 
 
-class Site:
-    """A warehouse whose batches are called one by one."""
-
-    def __init__(self, warehouse: Warehouse, keeping: Keeping) -> None:
-        self._parts, self._captures = warehouse._parts, keeping.captures
-        plans = warehouse._plans(keeping._relations)
-        self._maintainer = Maintainer(self._parts, plans, keeping.captures.wait_for)
-        self._maintainer.reconcile()
-        self._sources = frozenset(self._parts.sources)
-        self._captures.start()
-
-    def build(self) -> None:
-        """All first states."""
-        while self._maintainer.waiting(self._sources, building=True):
-            self._maintainer.cycle(self._sources, building=True)
-
-    def refresh(self) -> float:
-        """Seconds from freezing the sources to publication, everything captured before."""
-        for name, source in self._parts.sources.items():
-            with closing(source.snapshot()) as snapshot:
-                self._captures.wait_for(name, snapshot.horizon)
-        started = time.perf_counter()
-        self._maintainer.cycle(self._sources, building=False)
-        return time.perf_counter() - started
-
-
 def main() -> None:
     """Measure, print, verify."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.many_views")
+    parser.add_argument("--smoke", action="store_true", help="four views, one batch")
     parser.add_argument("--views", type=int, default=100)
-    parser.add_argument("--batches", type=int, default=8, help="of each way")
+    parser.add_argument("--batches", type=int, default=6, help="of each way")
+    parser.add_argument("--both-ways", action="store_true", help="also a statement for each node")
     asked = parser.parse_args()
+    many, warm_ups, batches = (4, 0, 1) if asked.smoke else (asked.views, 2, asked.batches)
+    ways = {JOINED: batch._MEMBERS, **({SINGLE: 1} if asked.both_ways else {})}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         shop = Shop(folder)
         (folder / "steadyview.toml").write_text(PROJECT)
         (folder / "views").mkdir()
-        for name, text in views(asked.views).items():
+        for name, text in views(many).items():
             (folder / "views" / f"{name}.sql").write_text(text)
+        with opened(folder) as kept:
+            found = _measured(kept, shop, ways, warm_ups, batches)
         with steadyview.open(folder) as warehouse:
-            warehouse._lasting = True
-            _measure(warehouse, shop, asked.views, asked.batches)
             wrong = [v for v in warehouse.verify() if not v.equal]
-            print(f"verify: {len(wrong)} of {asked.views} views differ")
+    _report(found, many, wrong=len(wrong), brief=asked.smoke)
 
 
-def _measure(warehouse: Warehouse, shop: Shop, many: int, batches: int) -> None:
-    keeping = Keeping(warehouse._parts, warehouse._plans)
-    try:
-        site = Site(warehouse, keeping)
-        started = time.perf_counter()
-        site.build()
-        print(f"first states of {many} views: {time.perf_counter() - started:.1f} s", flush=True)
-        ways = {"one statement a join": batch._MEMBERS, "one a node": 1}
-        taken: dict[str, list[float]] = {way: [] for way in ways}
-        for number in range(batches + 2):
-            for way, members in ways.items():
-                batch._MEMBERS = members
-                shop.change()
-                took = site.refresh()
-                print(f"{'warm-up' if number < 2 else 'batch'}, {way}: {took:.2f} s", flush=True)
-                if number >= 2:
-                    taken[way].append(took)
-        for way, seconds in taken.items():
-            median = statistics.median(seconds)
-            print(f"{way}: median {median:.2f} s a batch, {median / many * 1000:.0f} ms a view")
-        first, second = (statistics.median(s) for s in taken.values())
-        print(f"one a node / one a join: {second / first:.1f}x")
-    finally:
-        keeping.stop()
+def _measured(
+    views: ByHand, shop: Shop, ways: dict[str, int], warm_ups: int, batches: int
+) -> dict[str, list[float]]:
+    """Seconds of the batches of each way, after some of warm-up, and of all first states."""
+    told = teller()
+    told("first states")
+    taken = {BUILT: [views.build()], **{way: [] for way in ways}}
+    for number in range(warm_ups + batches):
+        for way, members in ways.items():
+            batch._MEMBERS = members
+            shop.change()
+            views.capture()
+            took = views.refresh_all()
+            told(f"{'warm-up' if number < warm_ups else 'batch'}, {way}: {took:.2f} s")
+            if number >= warm_ups:
+                taken[way].append(took)
+    return taken
+
+
+def _report(taken: dict[str, list[float]], many: int, *, wrong: int, brief: bool) -> None:
+    most = None if brief else MOST
+    a_view = [seconds / many for seconds in taken[JOINED]]
+    what, each = f"{CHANGES:,} changes", f"{many} views"
+    found = [Finding(f"{what}: a view and batch", each, SECONDS, a_view, most=most)]
+    for way, seconds in taken.items():
+        title = way if way == BUILT else f"{what}: a batch, {way}"
+        found.append(Finding(title, each, SECONDS, seconds))
+    print(f"# {many} views over {min(many, len(JOINS))} joins\n")
+    print("\n".join(findings_table(found)))
+    print(f"\nVerified in the end: {wrong} of {many} views differ.")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from benchmarks.site import VIEWS, Site
 from benchmarks.sizes import Sizes
 
 Told = Callable[[str], None]
-RECOMPUTE = "recompute"
+RECOMPUTE, PLAIN = "recompute", "plain"
 FURTHER = frozenset({"tiny", "small, both views", "spread, kept", "hot, kept"})
 """Cases that a brief run leaves out."""
 
@@ -37,7 +37,7 @@ class Case:
     commit: Callable[[], int]
     together: bool = False
     recomputed: int = 0
-    """How many of the views are recomputed as well, the first of the round's order."""
+    """How many of the views are computed anew as well, the first of the round's order."""
 
     def run(self, order: list[str]) -> Round:
         """Commit, capture, refresh the views in that order."""
@@ -45,16 +45,17 @@ class Case:
         started = time.perf_counter()
         found.changes[self.name] = self.commit()
         found.seconds[self.name, "commit"] = time.perf_counter() - started
-        found.seconds[self.name, "capture"] = self.site.capture()
+        found.seconds[self.name, "capture"] = self.site.views.capture()
         if self.together:
-            found.seconds[self.name, "both"] = self.site.refresh_both()
+            found.seconds[self.name, "both"] = self.site.views.refresh_all()
             return found
         for view in order:
             took, parts = self.site.refresh(view)
             found.seconds[self.name, view] = took
             found.parts[self.name, view] = parts
         for view in order[: self.recomputed]:
-            found.seconds[RECOMPUTE, view] = self.site.recompute(view)
+            found.seconds[RECOMPUTE, view] = self.site.views.recompute(view)
+            found.seconds[PLAIN, view] = self.site.plain(view)
         return found
 
 
@@ -75,6 +76,15 @@ def cases(large: Site, smaller: Site, sizes: Sizes) -> list[Case]:
         Case("hot, kept", large, lambda: work.hot(sizes.hot, kept=True)),
     ]
     return [case for case in found if not (sizes.brief and case.name in FURTHER)]
+
+
+def export(site: Site, sizes: Sizes, told: Told) -> float:
+    """Seconds of the export for full refreshes by Spark alone, which are tried once each."""
+    told("relations exported to Parquet")
+    took = site.export()
+    for view in () if sizes.brief else VIEWS:
+        site.plain(view)
+    return took
 
 
 def warm_up(large: Site, smaller: Site, sizes: Sizes, told: Told) -> None:
@@ -112,17 +122,47 @@ def _round(todo: list[Case], number: int, sizes: Sizes, told: Told) -> Round:
     return whole
 
 
-def applies(site: Site, sizes: Sizes, told: Told) -> dict[str, list[float]]:
-    """Seconds to roll each base by a 0.1 % change, after it was brought up to date."""
-    found: dict[str, list[float]] = {view: [] for view in VIEWS}
-    for view in () if sizes.brief else VIEWS:
-        told("apply: bases brought up to date")
-        site.apply(view)
-    for _ in range(sizes.applies):
-        told("apply")
-        site.workload.mixed(sizes.share)
-        site.capture()
-        site.refresh_both()
+@dataclass
+class Applied:
+    """What keeping one view's base and state took."""
+
+    happened: list[float] = field(default_factory=list)
+    """After each of a row of 0.1 % batches, as `run` does it: next to nothing if none was due."""
+    owed: float = 0.0
+    """How much of a further roll these batches have left to others; 1 is all of it."""
+    alone: list[float] = field(default_factory=list)
+    """Rolls by a 0.1 % change each."""
+
+    @property
+    def amortised(self) -> float:
+        """Seconds for each 0.1 % batch."""
+        left = min(self.owed, 1) * self.alone[0]
+        return (sum(self.happened) + left) / len(self.happened)
+
+
+def applies(site: Site, sizes: Sizes, told: Told) -> dict[str, Applied]:
+    """What apply takes in a row of 0.1 % batches, beginning and ending with a base up to date."""
+    found = {view: Applied() for view in VIEWS}
+    told("apply: bases brought up to date")
+    for view in VIEWS:
+        site.views.apply(view)
+    for number in range(sizes.batches):
+        told(f"apply as it happens: batch {number + 1} of {sizes.batches}")
+        _share(site, sizes)
         for view in VIEWS:
-            found[view].append(site.apply(view))
+            found[view].happened.append(site.views.apply_if_due(view))
+    for view in VIEWS:
+        found[view].owed = site.views.owed(view)
+        site.views.apply(view)
+    for _ in range(sizes.applies):
+        told("apply alone")
+        _share(site, sizes)
+        for view in VIEWS:
+            found[view].alone.append(site.views.apply(view))
     return found
+
+
+def _share(site: Site, sizes: Sizes) -> None:
+    site.workload.mixed(sizes.share)
+    site.views.capture()
+    site.views.refresh_all()

@@ -18,6 +18,11 @@ from benchmarks.findings import Finding, shown
 from benchmarks.site import SHORT, VIEWS
 from benchmarks.sizes import Sizes
 
+_HEAD = ("what", "view", "target", "median", "min - max", "verdict")
+_BESIDE = (
+    "Beside this page: small-batch.md, once.md and many-views.md by the same command, "
+    "tpch-queries.md by `make bench-tpch`."
+)
 _PACKAGES = ("pyspark", "deltalake", "pyarrow", "psycopg")
 
 
@@ -49,12 +54,12 @@ def machine(postgres: str, java: str) -> dict[str, str]:
 
 def show(results: Results, console: Console) -> None:
     """Print the table."""
-    table = Table(title=_title(results))
-    for column in ("what", "view", "target", "median", "min - max", "verdict"):
-        table.add_column(column)
+    shown_table = Table(title=_title(results))
+    for column in _HEAD:
+        shown_table.add_column(column)
     for row in map(_cells, results.findings):
-        table.add_row(*row)
-    console.print(table)
+        shown_table.add_row(*row)
+    console.print(shown_table)
     console.print(_parts_table(results))
 
 
@@ -87,23 +92,28 @@ def _cells(f: Finding) -> tuple[str, ...]:
 
 
 def _markdown(results: Results) -> str:
-    lines = ["# Speed", "", f"`make bench`: {_title(results)}.", ""]
+    lines = ["# Speed", "", f"`make bench`: {_title(results)}. {_BESIDE}", ""]
     lines += [", ".join(f"{k} {v}" for k, v in results.machine.items()) + ".", ""]
-    lines += _rows(("what", "view", "target", "median", "min - max", "verdict"))
-    lines += [_row(_cells(f)) for f in results.findings]
+    lines += findings_table(results.findings)
     lines += ["", _NOTES.strip(), "", f"## Parts of a refresh of {results.sizes.small:,} changes"]
-    lines += ["", "Medians in milliseconds.", "", *_rows(("part", *SHORT.values()))]
-    lines += [_row((n, *(f"{s * 1000:.0f}" for s in each))) for n, each in results.parts]
-    lines += ["", "## The run", "", *_rows(("step", "seconds"))]
-    lines += [_row((step, f"{s:.0f}")) for step, s in results.seconds.items()]
+    parts = [(n, *(f"{s * 1000:.0f}" for s in each)) for n, each in results.parts]
+    lines += ["", "Medians in milliseconds.", "", *table(("part", *SHORT.values()), parts)]
+    steps = [(step, f"{s:.0f}") for step, s in results.seconds.items()]
+    lines += ["", "## The run", "", *table(("step", "seconds"), steps)]
     lines += ["", "## The views", ""]
     for name, sql in VIEWS.items():
         lines += [f"`{name}` ({SHORT[name]})", "", "```sql", sql.strip(), "```", ""]
     return "\n".join(lines)
 
 
-def _rows(head: Sequence[str]) -> list[str]:
-    return [_row(head), _row(["---"] * len(head))]
+def findings_table(findings: Sequence[Finding]) -> list[str]:
+    """The lines of a Markdown table."""
+    return table(_HEAD, [_cells(f) for f in findings])
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table."""
+    return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -126,14 +136,19 @@ def _json(results: Results) -> dict[str, object]:
 _NOTES = """
 Refresh is propagate and publish: from freezing the sources to the catalog transaction that makes
 the new state current; the changes are captured by then. Recompute is what keeps a view with
-`'steadyview.fallback' = 'recompute'`: the columns that the view uses are read from the sources,
-its SQL runs over them, the base is written; it takes so long that the views take turns, one in each
-round. Every ratio is taken within a round. One process, one Spark session on all cores, warm;
-PostgreSQL runs beside it on the same cores (fsync and autovacuum off), lineitem and orders in one
-database, customer in another, with the primary keys of TPC-H and the indexes that
-`steadyview explain` asks for. Changes are inserts, updates and deletes in equal parts, in
-transactions of an order with its lines or one customer, in proportion to the tables' sizes. The
-hot row is an order: each transaction updates its status (no column of the views) and inserts
-a line of it; "a column of the view": updates its date, inserts a line, deletes the line before.
-Spread: the same, each transaction at another order.
+`'steadyview.fallback' = 'recompute'`: the columns that the view uses are read from the sources, its
+SQL runs over them, the base is written. Spark alone is what a user without us would write: the
+relations lie there as Parquet files (the columns that the views use, exported once by COPY and
+Arrow: a figure of its own, to be added where the files are not there anyway), the same SELECT runs
+over them in a session with adaptive execution, the result is written as Parquet. Both take so long
+that the views take turns, one in each round. Apply rolls a view's base and state by the changes
+since the last time, when these have outgrown them: it was let happen in a row of 0.1 % batches;
+what they left of a further roll is counted in proportion. Every ratio is taken within a round. One
+process, one Spark session on all cores, warm; PostgreSQL runs beside it on the same cores (fsync
+and autovacuum off), lineitem and orders in one database, customer in another, with the primary keys
+of TPC-H and the indexes that `steadyview explain` asks for. Changes are inserts, updates and
+deletes in equal parts, in transactions of an order with its lines or one customer, in proportion to
+the tables' sizes. The hot row is an order: each transaction updates its status (no column of the
+views) and inserts a line of it; "a column of the view": updates its date, inserts a line, deletes
+the line before. Spread: the same, each transaction at another order.
 """

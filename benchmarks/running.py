@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,14 +11,12 @@ from pyspark.sql import SparkSession
 
 from benchmarks import measuring, report, tpch
 from benchmarks.findings import findings, parts
+from benchmarks.place import COPIES, Told, postgres
 from benchmarks.report import Results
-from benchmarks.site import Site, indexes_wanted, opened, write_project
+from benchmarks.site import Site, opened, template
 from benchmarks.sizes import Sizes
-from examples.embedded_postgres import EmbeddedPostgres, place_without_spaces
+from examples.embedded_postgres import EmbeddedPostgres
 from steadyview.engine.session import open_session
-
-COPIES = "run"
-Told = Callable[[str], None]
 
 
 def measured(sizes: Sizes, cache: Path, told: Told) -> Results:
@@ -37,12 +34,7 @@ class _Run:
         shutil.rmtree(self._folder, ignore_errors=True)
         closing.callback(shutil.rmtree, self._folder, ignore_errors=True)
         told("PostgreSQL and Spark start")
-        self._server = EmbeddedPostgres(
-            place_without_spaces(cache / "postgres"), tpch.SERVER
-        ).start()
-        closing.callback(self._server.stop)
-        tpch.drop_copies(self._server, COPIES)
-        closing.callback(tpch.drop_copies, self._server, COPIES)
+        self._server = closing.enter_context(postgres(cache))
         self._spark = open_session(
             "bench", {"spark.master": "local[*]"}, self._folder, lasting=True
         )
@@ -55,12 +47,14 @@ class _Run:
         large, smaller = self._sites()
         measuring.warm_up(large, smaller, sizes, told)
         self._lap("warm-up")
+        exported = measuring.export(large, sizes, told)
+        self._lap("export for the full refresh by Spark")
         until = self._started + sizes.budget
         rounds = list(measuring.rounds(large, smaller, sizes, until, told))
         self._lap("rounds")
         applied = measuring.applies(large, sizes, told)
         self._lap("apply")
-        found = findings(rounds, applied, sizes)
+        found = findings(rounds, applied, exported, sizes)
         machine = report.machine(_postgres(self._server), _java(self._spark))
         return Results(sizes, len(rounds), found, parts(rounds), machine, self._seconds)
 
@@ -69,29 +63,22 @@ class _Run:
 
     def _sites(self) -> tuple[Site, Site]:
         scales = (self._sizes.scale, self._sizes.smaller_scale)
-        templates = [self._template(scale) for scale in scales]
+        templates = [
+            template(self._server, scale, self._folder, self._told, self._spark) for scale in scales
+        ]
         self._lap("generate and load")
-        large, smaller = (self._site(template) for template in templates)
+        large, smaller = (self._site(loaded) for loaded in templates)
         self._lap("copy databases, first states")
         return large, smaller
 
-    def _template(self, scale: float) -> tpch.Databases:
-        template = tpch.Databases(self._server, "template", scale)
-        if not tpch.complete(template):
-            tpch.load(template, self._told)
-            self._told(f"SF {scale:g}: indexes that explain asks for")
-            project = write_project(self._folder / f"explain-{scale:g}", template)
-            tpch.seal(template, indexes_wanted(project, self._spark))
-        return template
-
-    def _site(self, template: tpch.Databases) -> Site:
-        self._told(f"SF {template.scale:g}: databases copied")
-        databases = tpch.copy_of(template, COPIES)
-        place = self._folder / f"site-{template.scale:g}"
+    def _site(self, loaded: tpch.Databases) -> Site:
+        self._told(f"SF {loaded.scale:g}: databases copied")
+        databases = tpch.copy_of(loaded, COPIES)
+        place = self._folder / f"site-{loaded.scale:g}"
         site = self._closing.enter_context(opened(place, databases, self._spark))
         site.workload.prepare()
-        self._told(f"SF {template.scale:g}: first states of the views")
-        site.build()
+        self._told(f"SF {loaded.scale:g}: first states of the views")
+        site.views.build()
         return site
 
 

@@ -1,33 +1,21 @@
-"""One scale factor: two databases, a warehouse with two views, and the steps that are measured.
-
-The loop of `run` does not turn here. Captures run; a batch is committed at the sources, captured to
-the last transaction, and then refreshed by one call of the product's own `Maintainer.cycle` per
-view. That is why this module reaches behind the warehouse's public side; no other one does.
-"""
+"""One scale factor: two databases, a warehouse with two views, and the steps that are measured."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 import steadyview
-from benchmarks.tpch import Databases
+from benchmarks import by_hand, tpch
+from benchmarks.by_hand import ByHand
+from benchmarks.plain_spark import PlainSpark, from_postgres
+from benchmarks.tpch import Databases, Told
 from benchmarks.tracing import Trace
 from benchmarks.workload import Workload
-from steadyview.engine.frames import Frames
-from steadyview.query.moment import open_moment
-from steadyview.runtime.keeping import Keeping
-from steadyview.runtime.maintainer import Maintainer
-from steadyview.runtime.planning import Planned
-from steadyview.runtime.recompute import Recomputing
-from steadyview.runtime.warehouse import Warehouse
-from steadyview.warehouse.apply import Applier
-from steadyview.warehouse.view_store import Shape, ViewStore
+from examples.embedded_postgres import EmbeddedPostgres
 
 AGGREGATE, ROWS = "revenue_by_nation_and_day", "lines_of_customers"
 VIEWS = {
@@ -43,6 +31,18 @@ FROM sales.lineitem l JOIN sales.orders o ON l.l_orderkey = o.o_orderkey
      JOIN crm.customer c ON o.o_custkey = c.c_custkey
 """,
 }
+USED = {
+    "sales.lineitem": (
+        "l_orderkey",
+        "l_linenumber",
+        "l_extendedprice",
+        "l_discount",
+        "l_shipdate",
+    ),
+    "sales.orders": ("o_orderkey", "o_custkey", "o_orderdate"),
+    "crm.customer": ("c_custkey", "c_nationkey"),
+}
+"""The columns that the views read."""
 SHORT = {AGGREGATE: "join + aggregate", ROWS: "select-project-join"}
 _PROJECT = """[project]
 name = "bench"
@@ -62,18 +62,37 @@ tables = ["public.customer"]
 """
 
 
-def write_project(folder: Path, databases: Databases) -> Path:
-    """A project over the two databases with both views."""
+def write_project(
+    folder: Path, databases: Databases, views: Iterable[str] = tuple(VIEWS), who: str = "bench"
+) -> Path:
+    """A project over the two databases with some of the views; `who` names its slots."""
     (folder / "views").mkdir(parents=True)
     urls = {role: databases.url(role) for role in ("sales", "crm")}
-    slot = databases.name("bench").replace("-", "_")
+    slot = databases.name(who).replace("-", "_")
     (folder / "steadyview.toml").write_text(_PROJECT.format(slot=slot, **urls))
-    for name, text in VIEWS.items():
-        (folder / "views" / f"{name}.sql").write_text(text)
+    for name in views:
+        (folder / "views" / f"{name}.sql").write_text(VIEWS[name])
     return folder
 
 
-def indexes_wanted(folder: Path, spark: SparkSession) -> list[tuple[str, str, str]]:
+def template(
+    server: EmbeddedPostgres,
+    scale: float,
+    folder: Path,
+    told: Told,
+    spark: SparkSession | None = None,
+) -> Databases:
+    """The loaded databases of a scale, with the indexes that `explain` asks for; kept for ever."""
+    found = Databases(server, "template", scale)
+    if not tpch.complete(found):
+        tpch.load(found, told)
+        told(f"SF {scale:g}: indexes that explain asks for")
+        project = write_project(folder / f"explain-{scale:g}", found)
+        tpch.seal(found, indexes_wanted(project, spark))
+    return found
+
+
+def indexes_wanted(folder: Path, spark: SparkSession | None) -> list[tuple[str, str, str]]:
     """What `explain` asks for, over both views."""
     with steadyview.open(folder, spark=spark) as warehouse:
         wanted = [w for v in VIEWS for w in warehouse.explain(v).to_dict()["indexes_wanted"]]
@@ -81,101 +100,36 @@ def indexes_wanted(folder: Path, spark: SparkSession) -> list[tuple[str, str, st
 
 
 class Site:
-    """An open warehouse whose views stand at the newest cn between batches."""
+    """An open warehouse over the two databases, and the changes made to them."""
 
-    def __init__(self, warehouse: Warehouse, keeping: Keeping, databases: Databases) -> None:
-        self.databases = databases
+    def __init__(self, views: ByHand, databases: Databases) -> None:
+        assert {*views.views} == VIEWS.keys(), views.refused
+        self.views, self.databases = views, databases
         self.workload = Workload(databases)
-        self.trace = Trace()
-        self._parts = warehouse._parts
-        self._captures = keeping.captures
-        plans = warehouse._plans(keeping._relations)
-        self._plans = {p.name: p for p in plans if isinstance(p, Planned)}
-        assert self._plans.keys() == VIEWS.keys(), plans
-        wait_for = keeping.captures.wait_for
-        self._all = Maintainer(self._parts, plans, wait_for)
-        self._one = {n: Maintainer(self._parts, [p], wait_for) for n, p in self._plans.items()}
-        self._everything = frozenset(self._parts.sources)
-
-    def build(self) -> float:
-        """First states; seconds."""
-        started = time.perf_counter()
-        self._captures.start()
-        self._all.cycle(self._everything, building=True)
-        return time.perf_counter() - started
-
-    def capture(self) -> float:
-        """Until everything committed is admitted; seconds."""
-        started = time.perf_counter()
-        for name, source in self._parts.sources.items():
-            snapshot = source.snapshot()
-            try:
-                self._captures.wait_for(name, snapshot.horizon)
-            finally:
-                snapshot.close()
-        return time.perf_counter() - started
+        self._trace = Trace()
+        self._plain = PlainSpark(views.parts.spark, views.parts.project.root / "plain")
 
     def refresh(self, view: str) -> tuple[float, dict[str, float]]:
         """Propagate and publish one view; seconds, and the parts."""
-        with self.trace.installed(list(self._parts.sources.values())):
-            maintainer = self._one[view]
-            found = self.trace.watch(lambda: maintainer.cycle(self._everything, building=False))
-        self._check(view)
-        return found
+        with self._trace.installed(list(self.views.parts.sources.values())):
+            return self._trace.watch(lambda: self.views.refresh(view))
 
-    def refresh_both(self) -> float:
-        """Both views in one batch."""
-        started = time.perf_counter()
-        self._all.cycle(self._everything, building=False)
-        took = time.perf_counter() - started
-        for view in VIEWS:
-            self._check(view)
+    def export(self) -> float:
+        """The columns that the views use as Parquet files, for `plain`; seconds."""
+        took = 0.0
+        for relation, columns in USED.items():
+            role, table = relation.split(".")
+            with self.databases.connect(role) as connection:
+                took += self._plain.export(relation, from_postgres(connection, table, columns))
         return took
 
-    def apply(self, view: str) -> float:
-        """Roll the view's base to its cn; seconds."""
-        started = time.perf_counter()
-        self._one[view].apply(everything=True)
-        return time.perf_counter() - started
-
-    def recompute(self, view: str) -> float:
-        """The view anew, as a recomputed view is kept: sources read, SQL text run, base written."""
-        started = time.perf_counter()
-        parts, plan = self._parts, self._plans[view]
-        frames = Frames(parts.spark)
-        sources = [parts.sources[s] for s in sorted(plan.sources)]
-        try:
-            with (
-                open_moment(sources, self._captures.wait_for, parts.catalog) as moment,
-                parts.work_folder("recompute") as folder,
-            ):
-                again = Recomputing(parts, frames, self._plans, moment, moment.upto, folder)
-                rows = f"SELECT * FROM {frames.frame('recomputed', again.rows(plan))}"
-                Applier(parts.spark, self._twin(plan)).replace(rows, moment.upto)
-        finally:
-            frames.drop()
-        return time.perf_counter() - started
-
-    def _twin(self, plan: Planned) -> ViewStore:
-        """Where the recomputed twin of a view is kept, beside the warehouse's own tables."""
-        row = self._parts.catalog.views.get(plan.name)
-        shape = Shape(plan.columns, incremental=False)
-        twin = ViewStore(self._parts.root, replace(row, name=f"{row.name}_recomputed"), shape)
-        twin.create()
-        return twin
-
-    def _check(self, view: str) -> None:
-        row = self._parts.catalog.views.get(view)
-        if row.state != "active" or row.cn != self._parts.catalog.commits.last_cn():
-            raise RuntimeError(f'view "{view}" is {row.state} at cn {row.cn}: {row.error}')
+    def plain(self, view: str) -> float:
+        """The view anew from those files, by Spark as it comes; seconds."""
+        return self._plain.refresh(VIEWS[view])
 
 
 @contextmanager
 def opened(folder: Path, databases: Databases, spark: SparkSession) -> Iterator[Site]:
     """A site over a fresh project in `folder`."""
-    with steadyview.open(write_project(folder, databases), spark=spark) as warehouse:
-        keeping = Keeping(warehouse._parts, warehouse._plans)
-        try:
-            yield Site(warehouse, keeping, databases)
-        finally:
-            keeping.stop()
+    with by_hand.opened(write_project(folder, databases), spark) as views:
+        yield Site(views, databases)

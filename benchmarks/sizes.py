@@ -21,6 +21,8 @@ class Sizes:
     """Transactions of a hot-row batch; each makes two row changes."""
     runs: int
     warm_ups: int
+    batches: int
+    """Batches of 0.1 % in a row, to see what apply takes as it happens."""
     applies: int
     budget: float
     """Seconds after which no further round is begun, from the start of the program."""
@@ -40,10 +42,11 @@ FULL = Sizes(
     small=5_000,
     large=108_000,
     hot=5_000,
-    runs=7,
+    runs=6,
     warm_ups=1,
+    batches=8,
     applies=2,
-    budget=560,
+    budget=420,
 )
 SMOKE = Sizes(
     scale=0.02,
@@ -54,6 +57,7 @@ SMOKE = Sizes(
     hot=300,
     runs=1,
     warm_ups=0,
+    batches=1,
     applies=1,
     budget=50,
     brief=True,

@@ -1,8 +1,8 @@
 """TPC-H tables in an embedded PostgreSQL, loaded once and kept as template databases.
 
-lineitem and orders lie in one database, customer in another. The generator's output goes straight
-into COPY. A template is complete when its comment says so; a run works on copies of the templates
-and drops them at its end.
+lineitem and orders lie in one database, customer, nation and region in another. The generator's
+output goes straight into COPY. A template is complete when its comment says so; a run works on
+copies of the templates and drops them at its end.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import psycopg
 from psycopg import sql
@@ -29,7 +31,7 @@ SERVER = {
     "file_copy_method": "clone" if sys.platform == "darwin" else "copy",
 }
 """No autovacuum, no checkpoints: what is measured is steadyview, not the server's upkeep."""
-_COMPLETE = "steadyview benchmark, layout 1"
+_COMPLETE = "steadyview benchmark, layout 2"
 _BLOCK = 1 << 20
 _TABLES = {
     "sales": {
@@ -46,12 +48,17 @@ _TABLES = {
         "customer": """CREATE TABLE customer (c_custkey bigint, c_name text, c_address text,
             c_nationkey bigint, c_phone text, c_acctbal numeric(15,2), c_mktsegment text,
             c_comment text)""",
+        "nation": """CREATE TABLE nation (n_nationkey bigint, n_name text, n_regionkey bigint,
+            n_comment text)""",
+        "region": """CREATE TABLE region (r_regionkey bigint, r_name text, r_comment text)""",
     },
 }
 _KEYS = {
     "orders": "o_orderkey",
     "lineitem": "l_orderkey, l_linenumber",
     "customer": "c_custkey",
+    "nation": "n_nationkey",
+    "region": "r_regionkey",
 }
 Told = Callable[[str], None]
 
@@ -104,15 +111,22 @@ def load(databases: Databases, told: Told) -> None:
 
 
 def _fill(connection: psycopg.Connection, table: str, scale: float) -> None:
-    command = [_generator(), "csv", "-s", f"{scale:g}", "-T", table, "--stdout", "--quiet"]
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE) as generator,
+        generated(table, scale) as rows,
         connection.cursor() as cursor,
         cursor.copy(f"COPY {table} FROM STDIN (FORMAT csv, HEADER true)") as copy,
     ):
-        assert generator.stdout is not None
-        while block := generator.stdout.read(_BLOCK):
+        while block := rows.read(_BLOCK):
             copy.write(block)
+
+
+@contextmanager
+def generated(table: str, scale: float) -> Iterator[IO[bytes]]:
+    """A table's rows as CSV with a header."""
+    command = [_generator(), "csv", "-s", f"{scale:g}", "-T", table, "--stdout", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as generator:
+        assert generator.stdout is not None
+        yield generator.stdout
     if generator.returncode:
         raise RuntimeError(f"tpchgen-cli ended with {generator.returncode}")
 
@@ -125,15 +139,17 @@ def _generator() -> str:
     return found
 
 
+def index(databases: Databases, role: str, table: str, column: str) -> None:
+    """Create an index."""
+    named = sql.Identifier(*table.split(".")), sql.Identifier(column)
+    with databases.connect(role) as connection:
+        connection.execute(sql.SQL("CREATE INDEX ON {} ({})").format(*named))
+
+
 def seal(databases: Databases, indexes: Iterable[tuple[str, str, str]]) -> None:
     """Create the indexes (source, table, column), and mark the templates as complete."""
     for role, table, column in indexes:
-        with databases.connect(role) as connection:
-            connection.execute(
-                sql.SQL("CREATE INDEX ON {} ({})").format(
-                    sql.Identifier(*table.split(".")), sql.Identifier(column)
-                )
-            )
+        index(databases, role, table, column)
     for role in _TABLES:
         with databases.connect(role) as connection:
             connection.execute("VACUUM (ANALYZE)")
