@@ -1,0 +1,79 @@
+"""Processes of `steadyview` that end by SIGKILL: at a crash point, or when somebody says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from steadyview.crash_points import VARIABLE
+from tests.crash.keepers import ROOT
+
+PATIENCE = 300.0
+"""Seconds within which a life comes where it is to end."""
+COMMAND = [sys.executable, "-m", "tests.processes.large_project.eager_run"]
+
+
+class Lives:
+    """The lives of one project, one after the other; what they say is in `log`."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self.log = project.parent / "lives.log"
+        self.ended: list[str] = []
+        """Where each life so far was ended."""
+
+    def killed_at(self, point: str, *command: str) -> None:
+        """A life that ends at this crash point; it must come there."""
+        code = self._live(command or ("run",), lambda: False, point)
+        self.ended.append(point)
+        assert code == -signal.SIGKILL, f"{point}: ended with {code}:\n{self._said()}"
+
+    def killed_when(self, what: str, ends: Callable[[], bool]) -> None:
+        """A life of `run` that is ended as soon as this is so."""
+        code = self._live(("run",), ends)
+        self.ended.append(what)
+        assert code is None, f"{what}: ended with {code}:\n{self._said()}"
+
+    def killed_after(self, seconds: float) -> None:
+        """A life of `run` of so many seconds."""
+        end = time.monotonic() + seconds
+        self.killed_when(f"after {seconds:.1f} s", lambda: time.monotonic() > end)
+
+    def _live(
+        self, command: tuple[str, ...], ends: Callable[[], bool], crash_at: str = ""
+    ) -> int | None:
+        """How it ended by itself; None: it was ended. All that it started is gone with it."""
+        with self.log.open("a") as log:
+            process = subprocess.Popen(
+                [*COMMAND, *command, "--project", str(self._project)],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", VARIABLE: crash_at},
+                process_group=0,
+            )
+        try:
+            return _code(process, ends)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _said(self) -> str:
+        return self.log.read_text()[-3000:]
+
+
+def _code(process: subprocess.Popen[bytes], ends: Callable[[], bool]) -> int | None:
+    """The code with which the process ends before that; None if it does not."""
+    last = time.monotonic() + PATIENCE
+    while not ends():
+        assert time.monotonic() < last, "it lives on and on"
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(0.1)
+    return None
