@@ -3,7 +3,8 @@
     python -m tests.processes.large_project.eager_run run --project FOLDER
 
 So a life of some seconds passes every crash point: first states are read in spans, bases and states
-are rolled after some batches, and old files are merged.
+are rolled after some batches, and old files are merged. With PYSPARK_GATEWAY_PORT in the
+environment it uses the Spark that runs there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from steadyview.cli import main
 from steadyview.delta import compaction
 from steadyview.runtime import building, housekeeping
 from steadyview.warehouse import apply
+from tests.crash.keeper import attached
 
 building.SPAN = 30
 apply.RESIDUAL_FILES = 2
@@ -19,4 +21,5 @@ compaction.MANY_FILES = 3
 housekeeping.EVERY = 10.0
 
 if __name__ == "__main__":
+    attached()
     main()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,42 +20,50 @@ COMMAND = [sys.executable, "-m", "tests.processes.large_project.eager_run"]
 
 
 class Lives:
-    """The lives of one project, one after the other; what they say is in `log`."""
+    """The lives of one project, one after the other; what they say is in `log`.
 
-    def __init__(self, project: Path) -> None:
+    `spark` is the environment by which they find the Spark that runs (`spark_host`).
+    """
+
+    def __init__(self, project: Path, spark: Mapping[str, str]) -> None:
         self._project = project
+        self._spark = spark
         self.log = project.parent / "lives.log"
+        self._began = time.monotonic()
         self.ended: list[str] = []
         """Where each life so far was ended."""
 
     def killed_at(self, point: str, *command: str) -> None:
         """A life that ends at this crash point; it must come there."""
         code = self._live(command or ("run",), lambda: False, point)
-        self.ended.append(point)
+        self._tell(point)
         assert code == -signal.SIGKILL, f"{point}: ended with {code}:\n{self._said()}"
 
     def killed_when(self, what: str, ends: Callable[[], bool]) -> None:
         """A life of `run` that is ended as soon as this is so."""
         code = self._live(("run",), ends)
-        self.ended.append(what)
+        self._tell(what)
         assert code is None, f"{what}: ended with {code}:\n{self._said()}"
 
-    def killed_after(self, seconds: float) -> None:
-        """A life of `run` of so many seconds."""
-        end = time.monotonic() + seconds
+    def killed_after(self, seconds: float, *, alone: bool) -> None:
+        """A life of `run` of so many seconds; alone: it has a Spark of its own, killed with it."""
+        end, spark = time.monotonic() + seconds, self._spark
+        self._spark = {} if alone else spark
         self.killed_when(f"after {seconds:.1f} s", lambda: time.monotonic() > end)
+        self._spark = spark
 
     def _live(
         self, command: tuple[str, ...], ends: Callable[[], bool], crash_at: str = ""
     ) -> int | None:
         """How it ended by itself; None: it was ended. All that it started is gone with it."""
+        path = f"{ROOT / 'src'}:{ROOT}"
         with self.log.open("a") as log:
             process = subprocess.Popen(
                 [*COMMAND, *command, "--project", str(self._project)],
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", VARIABLE: crash_at},
+                env={**os.environ, **self._spark, "PYTHONPATH": path, VARIABLE: crash_at},
                 process_group=0,
             )
         try:
@@ -64,6 +72,11 @@ class Lives:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+    def _tell(self, ended: str) -> None:
+        self.ended.append(ended)
+        now = time.monotonic() - self._began
+        sys.stderr.write(f"{now:.0f} s: life {len(self.ended)} ended: {ended}\n")
 
     def _said(self) -> str:
         return self.log.read_text()[-3000:]
