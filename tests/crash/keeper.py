@@ -88,8 +88,10 @@ class Keeper:
     def rows(self, view: str, at: int | None = None) -> list[list[Any]]:
         return [list(row) for row in self._warehouse.view(view).read(at).collect()]
 
-    def verify(self, at: int | None = None, views: list[str] | None = None) -> list[dict[str, Any]]:
-        return [v.to_dict() for v in self._warehouse.verify(views, at)]
+    def verify(
+        self, at: int | None = None, views: list[str] | None = None, *, nodes: bool = False
+    ) -> list[dict[str, Any]]:
+        return [v.to_dict() for v in self._warehouse.verify(views, at, nodes=nodes)]
 
     def status(self) -> dict[str, Any]:
         return self._warehouse.status().to_dict()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
@@ -76,9 +77,10 @@ class Keeper:
         self.process.communicate()
 
 
-def _gateway(spark: Any) -> dict[str, str]:
-    if spark is None:
-        return {}
+def _gateway(spark: Any) -> Mapping[str, str]:
+    """The environment of a process that is to attach to it, if that is not what was given."""
+    if spark is None or isinstance(spark, Mapping):
+        return spark or {}
     found = spark.sparkContext._gateway.gateway_parameters
     return {"PYSPARK_GATEWAY_PORT": str(found.port), "PYSPARK_GATEWAY_SECRET": found.auth_token}
 

@@ -1,18 +1,16 @@
-"""A shop over three databases, and writers that keep changing all of them at once."""
+"""A shop over three databases, and what its writers do to all of them at once."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-import psycopg
-
 from steadyview.algebra import Bag, Row
 from tests.system.databases import LiveDatabase, PostgresDatabase, SqliteFile, Writer
+from tests.system.writers import Change
 
 JOIN = """FROM sales.lines l JOIN sales.orders o ON o.id = l.order_id
 JOIN stock.products p ON p.id = l.product JOIN crm.customers c ON c.id = o.customer"""
@@ -33,14 +31,6 @@ TABLES = {
 }
 CUSTOMERS, PRODUCTS, ORDERS = 12, 8, 30
 REGIONS, KINDS = ("north", "south", None), ("desk", "lamp", None)
-
-
-class RolledBack(Exception):
-    """A writer thought better of it."""
-
-
-PAUSE = 0.2
-"""Seconds between two transactions of a writer, at most."""
 
 
 class Shop:
@@ -86,50 +76,6 @@ class Shop:
     def close(self) -> None:
         for database in self.sources.values():
             database.close()
-
-
-class Writers:
-    """Threads that commit transactions until they are stopped; raises what a thread raised."""
-
-    def __init__(self, shop: Shop) -> None:
-        self._stop = threading.Event()
-        self._errors: list[BaseException] = []
-        self.committed: dict[str, int] = dict.fromkeys(shop.sources, 0)
-        self._threads = [
-            threading.Thread(target=self._write, args=[source, shop.sources[source].writer(), seed])
-            for seed, source in enumerate(["sales", "sales", "stock", "crm", "crm"])
-        ]
-
-    def __enter__(self) -> Writers:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-        if self._errors:
-            raise self._errors[0]
-
-    def _write(self, source: str, writer: Writer, seed: int) -> None:
-        luck = random.Random(seed)
-        try:
-            while not self._stop.wait(luck.random() * PAUSE):
-                self._transaction(source, writer, luck)
-        except BaseException as error:  # noqa: BLE001 - a thread must not die silently
-            self._errors.append(error)
-
-    def _transaction(self, source: str, writer: Writer, luck: random.Random) -> None:
-        try:
-            with writer.transaction():
-                for _ in range(luck.randint(1, 5)):
-                    luck.choice(_CHANGES[source])(writer, luck)
-                if luck.random() < 0.15:
-                    raise RolledBack
-        except (RolledBack, psycopg.errors.DeadlockDetected):
-            return
-        self.committed[source] += 1
 
 
 def _fill_sales(writer: Writer, luck: random.Random) -> None:
@@ -214,9 +160,9 @@ def _replace_customer(writer: Writer, luck: random.Random) -> None:
     _insert_customer(writer, luck, number)
 
 
-Change = Callable[[Writer, random.Random], None]
 _FILL: Mapping[str, Change] = {"sales": _fill_sales, "stock": _fill_stock, "crm": _fill_crm}
-_CHANGES: Mapping[str, list[Change]] = {
+WRITERS = ("sales", "sales", "stock", "crm", "crm")
+CHANGES: Mapping[str, list[Change]] = {
     "sales": [
         _insert_line,
         _insert_line,

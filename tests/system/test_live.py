@@ -23,7 +23,8 @@ from steadyview.runtime.warehouse import Warehouse
 from tests.conftest import SOAK
 from tests.system.databases import write_project, write_view
 from tests.system.maintained import read
-from tests.system.shop_writers import VIEWS, Shop, Writers
+from tests.system.shop_writers import CHANGES, VIEWS, WRITERS, Shop
+from tests.system.writers import Writers
 
 SECONDS = 30.0 if SOAK else 4.0
 PAST = 20 if SOAK else 6
@@ -101,7 +102,7 @@ def test_every_state_is_exact_while_everybody_writes(
 ) -> None:
     folder = write_project(tmp_path / "project", shop.sources, VIEWS)
     with steadyview.open(folder, spark=spark) as wh:
-        with Writers(shop) as writers, running(wh):
+        with Writers(shop.sources, CHANGES, WRITERS) as writers, running(wh):
             seen, added_at = work(wh)
         assert seen == sorted(seen)
         wh.run_once()
