@@ -3,7 +3,7 @@
 Every answered row is there from the beginning; every logged row changes its count at the beginning
 where the answer it belongs to must be taken back or forth, and at its cn if that lies inside the
 window. One running sum per row gives the versions; a row that would be below zero was there before,
-unasked.
+unasked, which is why every row has an event at the beginning. Elsewhere steps that cancel are none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def versions_sql(
     window = f"{partition}ORDER BY _t"
     return (
         f"WITH e AS ({' UNION ALL '.join(events)}), "
-        f"s AS (SELECT {by}, SUM(_d) AS _d FROM e GROUP BY {by} HAVING SUM(_d) <> 0), "
+        f"s AS (SELECT {by}, SUM(_d) AS _d FROM e GROUP BY {by} "
+        f"HAVING SUM(_d) <> 0 OR _t = {BEGINNING}), "
         f"l AS (SELECT {by}, SUM(_d) OVER ({window}) AS _level, "
         f"LEAD(_t) OVER ({window}) AS _next FROM s), "
         f"m AS (SELECT *, GREATEST(0L, -MIN(_level) OVER ({partition or ''})) AS _unasked FROM l) "
