@@ -27,7 +27,7 @@ from tests.processes.large_project.store import VIEWS, Store
 from tests.processes.large_project.truth import Rows, recomputed, texts_of
 
 POINTS = (*BUILD, *LIFE, *BATCH, *TIDYING) if SOAK else ("span-stored", "steps-committed")
-KILLS = 12 if SOAK else 1
+KILLS, LONGEST = (12, 20.0) if SOAK else (1, 8.0)
 CNS = 20 if SOAK else 3
 VERIFIED = None if SOAK else ["region_report", "rivals", "surplus"]
 """The views that `verify` looks at, with all nodes below them; None: all."""
@@ -98,7 +98,7 @@ def live_and_die(store: Store, lives: Lives) -> None:
         lives.killed_when("built", lambda: built(store))
         moments = random.Random(5)
         for kill in range(KILLS):
-            lives.killed_after(moments.uniform(2.0, 20.0), alone=SOAK and kill % 3 == 0)
+            lives.killed_after(moments.uniform(2.0, LONGEST), alone=SOAK and kill % 3 == 0)
     told(f"{len(lives.ended)} lives, committed: {writers.committed}")
 
 
