@@ -18,10 +18,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import steadyview
-from benchmarks.many_views import Site
-from steadyview.runtime.keeping import Keeping
-from steadyview.runtime.warehouse import Warehouse
+from benchmarks.by_hand import ByHand, opened
 
 CHANGES, RISING, WARM_UP = 50, 2_000, 4
 VIEWS = {
@@ -102,30 +99,23 @@ def _size(folder: Path, many: int, batches: int) -> None:
     (folder / "views").mkdir()
     for name, text in VIEWS.items():
         (folder / "views" / f"{name}.sql").write_text(text)
-    with steadyview.open(folder) as warehouse:
-        warehouse._lasting = True
-        _measure(warehouse, values, many, batches)
+    with opened(folder) as kept:
+        _measure(kept, values, many, batches)
         for name, rows in values.truth().items():
-            found = warehouse.query(f"SELECT * FROM {name}").collect()
+            found = kept.warehouse.query(f"SELECT * FROM {name}").collect()
             assert [tuple(row) for row in found] == rows, (name, found, rows)
 
 
-def _measure(warehouse: Warehouse, values: Values, many: int, batches: int) -> None:
-    keeping = Keeping(warehouse._parts, warehouse._plans)
-    try:
-        site = Site(warehouse, keeping)
-        started = time.perf_counter()
-        site.build()
-        print(f"{many:,} values: first states {time.perf_counter() - started:.1f} s", flush=True)
-        for change, what in ((values.change, f"{CHANGES} changes"), (values.rise, "rising")):
-            taken = []
-            for _ in range(WARM_UP + batches):
-                change()
-                taken.append(site.refresh())
-            median, worst = statistics.median(taken[WARM_UP:]), max(taken[WARM_UP:])
-            print(f"{many:,} values, {what}: median {median:.2f} s, worst {worst:.2f}", flush=True)
-    finally:
-        keeping.stop()
+def _measure(kept: ByHand, values: Values, many: int, batches: int) -> None:
+    print(f"{many:,} values: first states {kept.build():.1f} s", flush=True)
+    for change, what in ((values.change, f"{CHANGES} changes"), (values.rise, "rising")):
+        taken = []
+        for _ in range(WARM_UP + batches):
+            change()
+            kept.capture()
+            taken.append(kept.refresh_all())
+        median, worst = statistics.median(taken[WARM_UP:]), max(taken[WARM_UP:])
+        print(f"{many:,} values, {what}: median {median:.2f} s, worst {worst:.2f}", flush=True)
 
 
 if __name__ == "__main__":
