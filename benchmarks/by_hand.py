@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 import steadyview
 from steadyview.catalog import ViewRow
 from steadyview.engine.frames import Frames
+from steadyview.query.moment import open_moment
 from steadyview.runtime.keeping import Keeping
 from steadyview.runtime.maintainer import Maintainer
-from steadyview.query.moment import open_moment
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.warehouse import Warehouse

@@ -1,6 +1,6 @@
 """A hundred small views over ten joins, a thousand changes a batch: seconds a view and batch, warm.
 
-    python -m benchmarks.many_views [--smoke] [--views 100] [--batches 8] [--both-ways]
+    python -m benchmarks.many_views [--smoke] [--views 100] [--batches 6] [--both-ways]
 
 Two SQLite files. Each join has views with other keys, sums and HAVING. With `--both-ways` batches
 alternate between one statement for all nodes of a join, as the product does it, and one for each
@@ -21,7 +21,7 @@ from pathlib import Path
 import steadyview
 from benchmarks.by_hand import ByHand, opened
 from benchmarks.findings import SECONDS, Finding
-from benchmarks.place import Told, teller
+from benchmarks.place import teller
 from benchmarks.report import findings_table
 from steadyview.runtime import batch
 
@@ -145,12 +145,12 @@ class Shop:
 def main() -> None:
     """Measure, print, verify."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.many_views")
-    parser.add_argument("--smoke", action="store_true", help="ten views, one batch")
+    parser.add_argument("--smoke", action="store_true", help="four views, one batch")
     parser.add_argument("--views", type=int, default=100)
-    parser.add_argument("--batches", type=int, default=8, help="of each way")
+    parser.add_argument("--batches", type=int, default=6, help="of each way")
     parser.add_argument("--both-ways", action="store_true", help="also a statement for each node")
     asked = parser.parse_args()
-    many, batches = (10, 1) if asked.smoke else (asked.views, asked.batches)
+    many, warm_ups, batches = (4, 0, 1) if asked.smoke else (asked.views, 2, asked.batches)
     ways = {JOINED: batch._MEMBERS, **({SINGLE: 1} if asked.both_ways else {})}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -160,26 +160,27 @@ def main() -> None:
         for name, text in views(many).items():
             (folder / "views" / f"{name}.sql").write_text(text)
         with opened(folder) as kept:
-            found = _measured(kept, shop, ways, batches, teller())
+            found = _measured(kept, shop, ways, warm_ups, batches)
         with steadyview.open(folder) as warehouse:
             wrong = [v for v in warehouse.verify() if not v.equal]
     _report(found, many, wrong=len(wrong), brief=asked.smoke)
 
 
 def _measured(
-    views: ByHand, shop: Shop, ways: dict[str, int], batches: int, told: Told
+    views: ByHand, shop: Shop, ways: dict[str, int], warm_ups: int, batches: int
 ) -> dict[str, list[float]]:
-    """Seconds of the batches of each way, after two of warm-up, and of all first states."""
+    """Seconds of the batches of each way, after some of warm-up, and of all first states."""
+    told = teller()
     told("first states")
     taken = {BUILT: [views.build()], **{way: [] for way in ways}}
-    for number in range(batches + 2):
+    for number in range(warm_ups + batches):
         for way, members in ways.items():
             batch._MEMBERS = members
             shop.change()
             views.capture()
             took = views.refresh_all()
-            told(f"{'warm-up' if number < 2 else 'batch'}, {way}: {took:.2f} s")
-            if number >= 2:
+            told(f"{'warm-up' if number < warm_ups else 'batch'}, {way}: {took:.2f} s")
+            if number >= warm_ups:
                 taken[way].append(took)
     return taken
 
@@ -192,7 +193,7 @@ def _report(taken: dict[str, list[float]], many: int, *, wrong: int, brief: bool
     for way, seconds in taken.items():
         title = way if way == BUILT else f"{what}: a batch, {way}"
         found.append(Finding(title, each, SECONDS, seconds))
-    print(f"# {many} views over {len(JOINS)} joins\n")
+    print(f"# {many} views over {min(many, len(JOINS))} joins\n")
     print("\n".join(findings_table(found)))
     print(f"\nVerified in the end: {wrong} of {many} views differ.")
 

@@ -61,15 +61,16 @@ class Shop:
                 sales.commit()
 
 
-def shop(version: Version, place: Path) -> Shop:
-    """The starter project with its first states, after a batch: what is written once is there."""
+def shop(version: Version, place: Path, warm_ups: int) -> Shop:
+    """The starter project with its first states, after batches: what is written once is there."""
     place.mkdir()
     started = Shop(version, place)
     started.run("init", str(place / "shop"))
     kept = Shop(version, place / "shop")
     kept.run("run", "--once")
-    kept.change()
-    kept.run("run", "--once")
+    for _ in range(warm_ups):
+        kept.change()
+        kept.run("run", "--once")
     return kept
 
 
@@ -83,12 +84,12 @@ def measure(shops: Sequence[Shop], rounds: int, told: Told) -> None:
             each.nothing.append(each.run("run", "--once"))
 
 
-def findings(shops: Sequence[Shop]) -> list[Finding]:
-    """The table."""
+def findings(shops: Sequence[Shop], *, brief: bool) -> list[Finding]:
+    """The table; a brief run is held to nothing."""
     found = []
     if len(shops) == 2:
         now, then = shops
-        for what, most in (("something", MOST), ("nothing", None)):
+        for what, most in (("something", None if brief else MOST), ("nothing", None)):
             pairs = zip(getattr(now, what), getattr(then, what), strict=True)
             ratios = [a.cpu / b.cpu for a, b in pairs]
             title = f"{what} new: CPU-seconds, now / before"
@@ -115,7 +116,8 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.once")
     parser.add_argument("--smoke", action="store_true", help="one round")
-    rounds = 1 if parser.parse_args().smoke else 3
+    brief = parser.parse_args().smoke
+    warm_ups, rounds = (0, 1) if brief else (1, 2)
     print("# `run --once`, now and before\n")
     if not available():
         print("What orphans use can be counted on Linux only: nothing was measured.")
@@ -128,10 +130,9 @@ def main() -> None:
         shops = []
         for number, version in enumerate([NOW, *([earlier] if earlier else [])]):
             told(f"{version.name}: first states")
-            shops.append(shop(version, folder / f"shop-{number}"))
+            shops.append(shop(version, folder / f"shop-{number}", warm_ups))
         measure(shops, rounds, told)
-    print("\n".join(findings_table(findings(shops))), "\n")
-    print("\n".join(started_spark(shops)))
+    print("\n".join([*findings_table(findings(shops, brief=brief)), "", *started_spark(shops)]))
     if len(shops) == 1:
         print(f"Git's history does not have commit {BEFORE[:7]}: nothing to compare with.")
     print(_NOTES.rstrip())

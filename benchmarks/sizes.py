@@ -42,11 +42,11 @@ FULL = Sizes(
     small=5_000,
     large=108_000,
     hot=5_000,
-    runs=7,
+    runs=6,
     warm_ups=1,
     batches=8,
     applies=2,
-    budget=540,
+    budget=420,
 )
 SMOKE = Sizes(
     scale=0.02,
