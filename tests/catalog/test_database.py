@@ -192,3 +192,20 @@ def test_a_catalog_of_format_5_goes_on_with_its_views(tmp_path: Path) -> None:
         catalog.views.pause("v")
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert catalog.views.get("v").state == "paused"
+
+
+def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
+    tmp_path: Path,
+) -> None:
+    gather = '{"plan": {"block": {"is": "Gather"}}, "inputs": {"~fold": 1}}'
+    definitions = {"fold": '{"inputs": {}}', "least": gather, "refused": ""}
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        for name, definition in definitions.items():
+            catalog.views.add(ViewSpec(name, "", "complete", "incremental", definition, ""), 0)
+        for name, read in (("reader", "least"), ("over", "reader"), ("other", "fold")):
+            inputs = f'{{"inputs": {{"{read}": {catalog.views.get(read).id}}}}}'
+            catalog.views.add(ViewSpec(name, "", "complete", "incremental", inputs, ""), 0)
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
+        old.execute("UPDATE warehouse SET format = 6")
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        assert {row.name for row in catalog.views.all()} == {"fold", "refused", "other"}

@@ -15,7 +15,7 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 
 from __future__ import annotations
 
-FORMAT = 6
+FORMAT = 7
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -212,13 +212,27 @@ _FROM_5 = (
     "INSERT INTO bases SELECT view, base_cn, version, valid FROM bases_5",
     "DROP TABLE bases_5",
     _FILE_CHANGES,
+)
+_FROM_6 = (
+    """UPDATE views SET state = 'dropped' WHERE id IN (
+        WITH RECURSIVE
+            kept (view, plan) AS (SELECT id, definition FROM views WHERE json_valid(definition)),
+            reads (view, input) AS (SELECT view, value FROM kept, json_each(plan, '$.inputs')),
+            gone (view) AS (
+                SELECT view FROM kept WHERE plan LIKE '%"is": "Gather"%'
+                UNION
+                SELECT reads.view FROM reads JOIN gone ON reads.input = gone.view
+            )
+        SELECT view FROM gone
+    )""",
+    "DELETE FROM builds",
+    "DELETE FROM typed",
     f"UPDATE warehouse SET format = {FORMAT}",
 )
+"""MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
+_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6)
 UPGRADES = {
-    1: (*_FROM_1, *_FROM_2, *_FROM_3, *_FROM_4, *_FROM_5),
-    2: (*_FROM_2, *_FROM_3, *_FROM_4, *_FROM_5),
-    3: (*_FROM_3, *_FROM_4, *_FROM_5),
-    4: (*_FROM_4, *_FROM_5),
-    5: _FROM_5,
+    found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)
+    for found in range(1, FORMAT)
 }
 """By the format that is found."""
