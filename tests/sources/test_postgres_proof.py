@@ -283,6 +283,8 @@ def test_a_database_made_anew_in_the_same_cluster_is_refused(postgres: PostgresW
 def test_a_promoted_standby_without_the_slot_has_lost_changes_and_with_it_goes_on(
     server: OwnServer, reader: Reader
 ) -> None:
+    # until it has the slot, the new primary does not know what the slot needs
+    server.execute("ALTER SYSTEM SET wal_keep_size = '256MB'")
     insert(server, 1)
     reader.read()
     server.back_up("standby")
