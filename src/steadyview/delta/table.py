@@ -27,16 +27,18 @@ from steadyview.crash_points import crash_point
 from steadyview.delta.durability import make_folder, sync_file, sync_folder
 from steadyview.delta.failures import told
 from steadyview.delta.files import AddedFile, FileEntry, Ranges, check_addable, collect, entries
+from steadyview.delta.handles import Handles, Opened
 from steadyview.delta.names import slug
 from steadyview.errors import ConfigError, StorageDamaged
 
 _READABLE = frozenset({"timestampNtz"})
 _UNUSABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\*?{}\[\]\x00-\x1f\x7f]")
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+_handles = Handles()
 
 
 class Table:
-    """One table, by its folder. Holds no state: every call sees the newest version on disk.
+    """One table, by its folder. Every call sees the newest version on disk (see `handles`).
 
     Usable from several threads; commits to the same table wait for each other within a process.
     """
@@ -93,9 +95,12 @@ class Table:
 
     def files(self, at_version: int | None = None) -> list[FileEntry]:
         """The files of a version (the newest by default), in path order."""
-        handle = self._open(at_version)
-        with told(self.path):
-            return entries(self.path, pa.table(handle.get_add_actions()))
+        newest = self._newest()
+        if at_version is not None and at_version != newest.version:
+            return self._listed(self._at(at_version))
+        if newest.files is None:
+            newest.files = self._listed(newest.handle)
+        return list(newest.files)
 
     def folder_for(self, app: str, version: int) -> Path:
         """Where the files of the write (app, version) belong; see `clear_folder`."""
@@ -153,12 +158,12 @@ class Table:
     ) -> int:
         """Make these files, of whichever columns, all that the table lists, in one step."""
         with _locks[str(self.path)], told(self.path):
-            handle = self._open()
+            handle = self._at()
             if _lacks_feature(handle, schema):
                 handle.alter.add_feature(
                     TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True
                 )
-                handle = self._open()
+                handle = self._at()
             self._check(handle, adds, ())
             handle.create_write_transaction(
                 [*_added(adds, int(time.time() * 1000))],
@@ -171,7 +176,7 @@ class Table:
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
         """Append nullable columns; those that are there are left alone. Old files read as NULL."""
         with _locks[str(self.path)]:
-            handle = self._open()
+            handle = self._at()
             known = set(pa.schema(handle.schema()).names)
             new = [f.with_nullable(True) for f in fields if f.name not in known]
             if new:
@@ -184,7 +189,7 @@ class Table:
         """
         hours = int(retention.total_seconds() // 3600)
         with _locks[str(self.path)], told(self.path):
-            gone = self._open().vacuum(
+            gone = self._at().vacuum(
                 hours,
                 dry_run=False,
                 enforce_retention_duration=False,
@@ -194,7 +199,19 @@ class Table:
         crash_point("vacuumed")
         return len(gone)
 
-    def _open(self, version: int | None = None) -> DeltaTable:
+    def _listed(self, handle: DeltaTable) -> list[FileEntry]:
+        with told(self.path):
+            return entries(self.path, pa.table(handle.get_add_actions()))
+
+    def _open(self) -> DeltaTable:
+        """The newest version. Others use the handle too: it is only read, or committed with."""
+        return self._newest().handle
+
+    def _newest(self) -> Opened:
+        return _handles.newest(self.path, self._at)
+
+    def _at(self, version: int | None = None) -> DeltaTable:
+        """A handle of one's own of a version, the newest by default."""
         with told(self.path):
             handle = DeltaTable(str(self.path), version=version)
             features = set(handle.protocol().reader_features or ())
@@ -239,7 +256,7 @@ class Table:
             check_addable(self.path, file)
         if not removes:
             return
-        listed = set(pa.table(handle.get_add_actions()).column("path").to_pylist())
+        listed = {file.relative for file in self._listed(handle)}
         absent = [path for path in removes if path not in listed]
         if absent:
             raise ValueError(f'table "{self.path}" does not list file "{absent[0]}"')
