@@ -1,14 +1,18 @@
-"""Rows as temporary views of the session: from Parquet files, or from memory if they are few.
+"""Rows under names that statements read them by: from Parquet files, or at hand if they are few.
 
-The schema is always declared: nothing is inferred.
+Files are temporary views of the session. Rows at hand become one only for a statement that needs
+it: one over rows at hand alone is run by `prepared`. The schema is always declared: nothing is
+inferred.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
+from threading import Lock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,8 +21,12 @@ from pyspark.sql import DataFrame, SparkSession
 from steadyview.changes import RelationSchema
 from steadyview.engine.failures import spark_told
 from steadyview.engine.local_rows import LOCAL_ROWS, struct
+from steadyview.engine.prepared import Input, place, preparations
 
 _numbers = count(1)
+_OURS = f"sv_{secrets.token_hex(4)}"
+"""What all names begin with: no text of anybody's has it, not even in a literal."""
+_NAME = re.compile(rf"{_OURS}_\w+")
 
 
 def column_ddl(relation: RelationSchema, columns: Iterable[int]) -> str:
@@ -30,11 +38,37 @@ def column_ddl(relation: RelationSchema, columns: Iterable[int]) -> str:
 
 
 class Frames:
-    """Temporary views over files, dropped together."""
+    """Names of rows, forgotten together. Any thread may make some, and read all."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self._names: list[str] = []
+        self._at_hand: dict[str, Input] = {}
+        self._lock = Lock()
+
+    def sql(self, text: str) -> DataFrame:
+        """A statement over these names, as Spark runs it."""
+        with self._lock:
+            for name in sorted(self._at_hand.keys() & {*_NAME.findall(text)} - {*self._names}):
+                self._frame_of(self._at_hand[name]).createOrReplaceTempView(name)
+                self._names.append(name)
+        return self.spark.sql(text)
+
+    def _frame_of(self, given: Input) -> DataFrame:
+        if not given.rows.num_rows:
+            return self.spark.sql(_nothing(", ".join(f"{n} {t}" for n, t in given.columns)))
+        return self.spark.createDataFrame(given.rows, schema=struct(given.columns))
+
+    def collected(self, text: str) -> pa.Table:
+        """The rows of a statement over these names; see `prepared`."""
+        names = list(dict.fromkeys(_NAME.findall(text)))
+        if all(name in self._at_hand for name in names):
+            places = {name: place(i) for i, name in enumerate(names)}
+            plain = _NAME.sub(lambda found: places[found[0]], text)
+            found = preparations(self.spark).rows(plain, [self._at_hand[n] for n in names])
+            if found is not None:
+                return found
+        return self.sql(text).toArrow()
 
     def parquet(self, label: str, paths: Sequence[str], ddl: str) -> str:
         """A temporary view over the files; its name. No files: an empty relation of that schema."""
@@ -45,13 +79,12 @@ class Frames:
         return self.frame(label, found)
 
     def rows(self, label: str, table: pa.Table, columns: Sequence[tuple[str, str]]) -> str:
-        """A temporary view of rows at hand, with these columns and types; its name."""
+        """A name of rows at hand, with these columns and types."""
         # in one piece: Spark stops reading at a piece without rows, and says nothing
         listed = table.select([name for name, _ in columns]).combine_chunks()
-        if not listed.num_rows:
-            return self.query(label, _nothing(", ".join(f"{n} {t}" for n, t in columns)))
-        found = self.spark.createDataFrame(listed, schema=struct(columns))
-        return self.frame(label, found)
+        name = _named(label)
+        self._at_hand[name] = Input(tuple(columns), listed)
+        return name
 
     def few(
         self, label: str, table: pa.Table, columns: Sequence[tuple[str, str]], folder: Path
@@ -66,11 +99,11 @@ class Frames:
 
     def query(self, label: str, sql: str) -> str:
         """A temporary view of a query; its name."""
-        return self.frame(label, self.spark.sql(sql))
+        return self.frame(label, self.sql(sql))
 
     def frame(self, label: str, frame: DataFrame) -> str:
         """A temporary view of a frame of this session; its name."""
-        name = f"sv_{label}_{next(_numbers)}"
+        name = _named(label)
         frame.createOrReplaceTempView(name)
         self._names.append(name)
         return name
@@ -85,6 +118,11 @@ class Frames:
         for name in self._names:
             self.spark.catalog.dropTempView(name)
         self._names.clear()
+        self._at_hand.clear()
+
+
+def _named(label: str) -> str:
+    return f"{_OURS}_{label}_{next(_numbers)}"
 
 
 def _nothing(ddl: str) -> str:

@@ -245,7 +245,7 @@ class WindowInput:
             answers.append(AnswerView(self._view(answer.rows, every), column, keys))
         sql = versions_sql([f"c{i}" for i in columns], log, answers, after, upto)
         path = self._path("versions")
-        self.frames.spark.sql(sql).write.mode("overwrite").parquet(str(path))
+        self.frames.sql(sql).write.mode("overwrite").parquet(str(path))
         listed = [*self._listed(columns), *((v, "BIGINT") for v in VERSION)]
         paths = sorted(str(p) for p in path.glob("*.parquet"))
         view = self.frames.parquet("versions", paths, _ddl(listed))

@@ -58,7 +58,7 @@ class NodeStatement:
         rendering = self._read.at(self._node.node.block, cn)
         sql = self._node.node.statement(rendering, beginning=True)
         if all(i.log.count + i.answered_rows() <= LOCAL_ROWS for i in self._inputs.values()):
-            found = self._frames.spark.sql(f"{sql} LIMIT {ARROW_LIMIT + 1}").toArrow()
+            found = self._frames.collected(f"{sql} LIMIT {ARROW_LIMIT + 1}")
             if found.num_rows <= ARROW_LIMIT and (rows := self._few(found, cn)) is not None:
                 return rows
         return self._first_by_spark(sql, cn)
@@ -82,9 +82,10 @@ class NodeStatement:
         refusal = below_zero(self._store.name, shape, cn)
         if fold is None:
             named = _named(shape.visible, "")
-            return f"SELECT {named} FROM ({sql}) {copies(COUNT, refusal)}"
+            rows = f"SELECT {named} FROM ({sql}) {copies(COUNT, refusal)}"
+            return f"SELECT * FROM {self._frames.query('first', rows)}"
         wide = self._written("first", sql)
-        states = self._frames.spark.sql(f"SELECT {', '.join(fold.state_names)} FROM {wide}")
+        states = self._frames.sql(f"SELECT {', '.join(fold.state_names)} FROM {wide}")
         self._store.write_state(states, cn)
         there = f"(SELECT * FROM {wide} WHERE _new_times > 0)"
         return f"SELECT {_named(shape.visible, '_new_')} FROM {there} {_times()}"
@@ -96,7 +97,7 @@ class NodeStatement:
         sql = self._sql(after, upto)
         if not self.small:
             return self._by_spark(sql, upto)
-        return self.computed(self._frames.spark.sql(sql).toArrow())
+        return self.computed(self._frames.collected(sql))
 
     def computed(self, found: pa.Table) -> Computed:
         """What a result of the node's statement means for its tables."""
@@ -108,7 +109,7 @@ class NodeStatement:
 
     def uncompensated(self, after: int, upto: int) -> pa.Table:
         """What the same answers give if nothing compensates them: rows, or the state's steps."""
-        found = self._frames.spark.sql(self._sql(after, upto, compensated=False)).toArrow()
+        found = self._frames.collected(self._sql(after, upto, compensated=False))
         return found if self._node.fold is None else _steps(found, self._node.fold)
 
     def _sql(self, after: int, upto: int, *, compensated: bool = True) -> str:
@@ -124,12 +125,12 @@ class NodeStatement:
 
     def _by_spark(self, sql: str, upto: int) -> Computed:
         wide = self._written("wide", sql)
-        store, spark = self._store, self._frames.spark
+        store, frames = self._store, self._frames
         fold = self._node.fold
         listed = ", ".join(n for n, _ in store.shape.delta)
         rows, steps = f"SELECT {listed} FROM {wide}", None
         if fold is not None:
-            low = spark.sql(f"SELECT * FROM {wide} WHERE {BELOW} LIMIT 1").toArrow()
+            low = frames.sql(f"SELECT * FROM {wide} WHERE {BELOW} LIMIT 1").toArrow()
             if below := _below(low, fold):
                 return Computed(NodeChange(pa.table({})), below)
             rows = _exploded(wide, fold)
@@ -137,16 +138,16 @@ class NodeStatement:
             since = store.steps.app_version("steps")
             steps = store.steps.unused_folder("steps", upto)
             sql = f"SELECT {state} FROM {wide} WHERE {CN} > {since}"
-            spark.sql(sql).write.mode("overwrite").parquet(str(steps))
+            frames.sql(sql).write.mode("overwrite").parquet(str(steps))
         since = store.delta.app_version("delta")
         delta = store.delta.unused_folder("delta", upto)
         sql = f"SELECT * FROM ({rows}) WHERE {CN} > {since}"
-        spark.sql(sql).write.mode("overwrite").parquet(str(delta))
+        frames.sql(sql).write.mode("overwrite").parquet(str(delta))
         return Computed(NodeChange(delta, steps))
 
     def _written(self, label: str, sql: str) -> str:
         """A view of the result, computed once."""
-        frame = self._frames.spark.sql(sql)
+        frame = self._frames.sql(sql)
         path = self._folder / f"{label}-{id(self):x}.parquet"
         self._folder.mkdir(parents=True, exist_ok=True)
         frame.write.mode("overwrite").parquet(str(path))
@@ -188,7 +189,7 @@ class NodeStatement:
         """
         block = self._node.node.block
         sql = fold.touched(block, self._read.over(block, after, upto))
-        touched = self._frames.spark.sql(sql).toArrow()
+        touched = self._frames.collected(sql)
         for key in fold.keys:
             if not pa.types.is_floating(found[key.name].type):  # NaN and -0.0 are not compared
                 values = pc.unique(touched[key.name].cast(found[key.name].type))

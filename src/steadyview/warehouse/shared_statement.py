@@ -35,7 +35,7 @@ class SharedStatement:
             return None
         rendering = self._read.over(self._shared.block, after, upto)
         sql = self._shared.statement(rendering, state)
-        found = self._read.frames.spark.sql(sql).toArrow()
+        found = self._read.frames.collected(sql)
         return [s.computed(self._part(found, i)) for i, s in enumerate(self._statements)]
 
     def _part(self, found: pa.Table, member: int) -> pa.Table:

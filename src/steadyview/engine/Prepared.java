@@ -1,0 +1,184 @@
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.AttributeMap;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
+import org.apache.spark.sql.catalyst.plans.logical.Statistics;
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.CoalesceExec;
+import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.RDDScanExec;
+import org.apache.spark.sql.execution.SQLExecution$;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.UnionExec;
+import org.apache.spark.sql.execution.arrow.ArrowBatchStreamWriter;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
+import scala.Function1;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.math.BigInt;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction0;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A statement that was planned once and runs with other rows each time; for engine/prepared.py.
+ *
+ * Claim: a run gives what Spark would give for the same text over the same rows. The plan is made
+ * over inputs whose rows nobody knows, so nothing in it can depend on them; a run puts the rows in
+ * their places and prepares the plan anew, so that no two runs share what was computed. An input is
+ * one partition, and so is all that is made of it: a run is one task.
+ */
+public class Prepared {
+    private static final ClassTag ROW = ClassTag$.MODULE$.apply(InternalRow.class);
+    private static final String ZONE = "UTC";
+    private static final long BATCH = 10000L;
+    /** In bytes: what Spark is to think of an input's size. All inputs are small. */
+    private static final BigInt SMALL = BigInt.apply(1000000L);
+
+    private SparkSession session;
+    private StructType[] schemas;
+    private RDD[] places;
+    private SparkPlan plan;
+    private StructType shown;
+
+    /** Plans the text over inputs of these names and columns; null if it cannot run this way. */
+    public Prepared planned(
+            final SparkSession session, final String sql, final List names, final List columns) {
+        final Prepared made = new Prepared();
+        made.session = session;
+        made.schemas = new StructType[names.size()];
+        made.places = new RDD[names.size()];
+        return (Prepared) session.withActive(new AbstractFunction0() {
+            public Object apply() {
+                try {
+                    for (int i = 0; i < names.size(); i++) {
+                        made.declare(i, (String) names.get(i), (String) columns.get(i));
+                    }
+                    return made.plan(sql) ? made : null;
+                } finally {
+                    for (int i = 0; i < names.size(); i++) {
+                        session.catalog().dropTempView((String) names.get(i));
+                    }
+                }
+            }
+        });
+    }
+
+    private void declare(int number, String name, String columns) {
+        schemas[number] = StructType.fromDDL(columns);
+        places[number] = session.sparkContext().emptyRDD(ROW);
+        Statistics small = new Statistics(
+            SMALL, Option.empty(), new AttributeMap(new scala.collection.immutable.HashMap()), false);
+        LogicalRDD leaf = new LogicalRDD(
+            DataTypeUtils.toAttributes(schemas[number]), places[number], SinglePartition$.MODULE$,
+            (Seq) Nil$.MODULE$, false, Option.empty(), session, Option.apply(small), Option.empty());
+        Dataset$.MODULE$.ofRows(session, leaf).createOrReplaceTempView(name);
+    }
+
+    private boolean plan(String sql) {
+        Dataset made = session.sql(sql);
+        QueryExecution execution = made.queryExecution();
+        // a subquery that is left has a plan of its own, which would keep its empty inputs
+        if (!execution.optimizedPlan().subqueriesAll().isEmpty()) {
+            return false;
+        }
+        plan = execution.sparkPlan();
+        shown = made.schema();
+        return true;
+    }
+
+    /** The rows of a run as a stream of Arrow; inputs come as such streams, each behind its length. */
+    public byte[] run(final byte[] inputs) {
+        return (byte[]) session.withActive(new AbstractFunction0() {
+            public Object apply() {
+                return SQLExecution$.MODULE$.withSQLConfPropagated(session, new AbstractFunction0() {
+                    public Object apply() {
+                        SparkPlan ready = QueryExecution.prepareExecutedPlan(session, over(inputs));
+                        return arrow(ready.executeCollect());
+                    }
+                });
+            }
+        });
+    }
+
+    /** The plan with the rows of a run in their places. */
+    private SparkPlan over(byte[] inputs) {
+        final RDD[] rows = new RDD[places.length];
+        ByteBuffer left = ByteBuffer.wrap(inputs);
+        for (int i = 0; i < rows.length; i++) {
+            byte[] stream = new byte[left.getInt()];
+            left.get(stream);
+            rows[i] = session.sparkContext().parallelize(rows(stream, schemas[i]), 1, ROW);
+        }
+        return (SparkPlan) plan.transformUp(new AbstractPartialFunction() {
+            public boolean isDefinedAt(Object node) {
+                return node instanceof RDDScanExec || node instanceof UnionExec;
+            }
+
+            public Object applyOrElse(Object node, Function1 otherwise) {
+                if (node instanceof UnionExec) {
+                    // its parts have one partition each
+                    return new CoalesceExec(1, (SparkPlan) node);
+                }
+                return node instanceof RDDScanExec
+                    ? filled((RDDScanExec) node, rows) : otherwise.apply(node);
+            }
+        });
+    }
+
+    private Object filled(RDDScanExec scan, RDD[] rows) {
+        for (int i = 0; i < places.length; i++) {
+            if (scan.rdd() == places[i]) {
+                return new RDDScanExec(
+                    scan.output(), rows[i], "rows", scan.outputPartitioning(),
+                    scan.outputOrdering(), scan.stream());
+            }
+        }
+        return scan;
+    }
+
+    private static Seq rows(byte[] stream, StructType schema) {
+        Iterator read = (Iterator) ArrowConverters$.MODULE$.fromIPCStream(stream)._1();
+        UnsafeProjection row = (UnsafeProjection) UnsafeProjection$.MODULE$.create(schema);
+        List found = new ArrayList();
+        while (read.hasNext()) {
+            found.add(row.apply((InternalRow) read.next()).copy());
+        }
+        return CollectionConverters.asScala(found).toSeq();
+    }
+
+    private byte[] arrow(InternalRow[] rows) {
+        Iterator each = CollectionConverters.asScala(Arrays.asList((Object[]) rows).iterator());
+        Iterator batches = ArrowConverters$.MODULE$.toBatchIterator(
+            each, shown, BATCH, ZONE, true, false, null);
+        try {
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            ArrowBatchStreamWriter writer =
+                new ArrowBatchStreamWriter(shown, out, ZONE, true, false);
+            writer.writeBatches(batches);
+            writer.end();
+            return out.toByteArray();
+        } catch (Exception wrong) {
+            Platform.throwException(wrong);
+            return null;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+"""Statements over few rows: planned once, run with other rows each time, in one task.
+
+A batch runs the same texts again and again. Most of the time that Spark takes for a small one goes
+into reading, analysing and planning the text, and into moving a few rows between tasks. So the plan
+is kept, by text and by the names and types of the inputs' columns, and a run only puts the rows in
+(`Prepared.java`).
+
+Claim: the rows are those that `spark.sql` would give over the same inputs, and so are the errors.
+A text that Spark would not plan alone, because it keeps a query inside an expression, is not taken.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from steadyview.changes import arrow_type
+from steadyview.engine.java import compiled
+from steadyview.engine.session import beside
+
+_MOST = 500
+"""Statements whose plans are kept."""
+_ONE_TASK = {
+    "spark.sql.shuffle.partitions": "1",
+    # all rows are in one task already
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+Columns = tuple[tuple[str, str], ...]
+"""Names and types."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a name in a statement stands for: few rows, with these columns."""
+
+    columns: Columns
+    rows: pa.Table
+
+
+class Preparations:
+    """The plans of one session's statements. Any thread may run any of them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._session = beside(spark)
+        for key, value in _ONE_TASK.items():
+            self._session.conf.set(key, value)
+        self._java = compiled(self._session.sparkContext._gateway, "Prepared")
+        self._kept: OrderedDict[tuple[str, tuple[Columns, ...]], Any] = OrderedDict()
+        self._lock = Lock()
+
+    def rows(self, sql: str, inputs: Sequence[Input]) -> pa.Table | None:
+        """The statement's rows; None if it cannot be run this way.
+
+        In the text, input i is called what `place(i)` says.
+        """
+        plan = self._plan(sql, tuple(i.columns for i in inputs))
+        if plan is None:
+            return None
+        sent = b"".join(_behind_its_length(_stream(i)) for i in inputs)
+        with pa.ipc.open_stream(plan.run(sent)) as found:
+            return found.read_all()
+
+    def _plan(self, sql: str, columns: tuple[Columns, ...]) -> Any:
+        key = (sql, columns)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        names = [place(i) for i in range(len(columns))]
+        listed = [", ".join(f"`{n}` {t}" for n, t in each) for each in columns]
+        with self._lock:
+            # the names are those of every statement: one is planned at a time
+            plan = self._java.planned(self._session._jsparkSession, sql, names, listed)
+            self._kept[key] = plan
+            while len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        return plan
+
+
+_preparations: WeakKeyDictionary[SparkSession, Preparations] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def preparations(spark: SparkSession) -> Preparations:
+    """Those of this session."""
+    with _lock:
+        if spark not in _preparations:
+            _preparations[spark] = Preparations(spark)
+        return _preparations[spark]
+
+
+def place(number: int) -> str:
+    """What a statement calls an input."""
+    return f"input_{number}"
+
+
+def _stream(given: Input) -> bytes:
+    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in given.columns])
+    rows = given.rows.select(schema.names).cast(schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(rows)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def _behind_its_length(stream: bytes) -> bytes:
+    return len(stream).to_bytes(4, "big") + stream
