@@ -137,9 +137,8 @@ class Bench:
     """One case, ready to run in either way."""
 
     def __init__(self, spark: SparkSession, folder: Path, case: Case) -> None:
-        self._spark = spark
         self._case = case
-        frames = Frames(spark)
+        frames = self._frames = Frames(spark)
         inputs = {i: r.read(frames, folder) for i, r in enumerate(case.relations)}
         self._read = BlockInputs(frames, folder, inputs, self._asked(inputs))
         self._inputs = {i: inputs[i].versions((0, 1), 0, case.upto) for i in inputs}
@@ -174,7 +173,7 @@ class Bench:
 
     def _run(self, rendering: Callable[[], Rendering]) -> tuple[float, pa.Table]:
         started = time.perf_counter()
-        found = self._spark.sql(self._case.node.statement(rendering())).toArrow()
+        found = self._frames.collected(self._case.node.statement(rendering()))
         took = time.perf_counter() - started
         return took, found.sort_by([("g", "ascending"), ("_cn", "ascending")])
 

@@ -50,11 +50,11 @@ def at_every_cn(rows: list[dict[str, Any]], after: int, upto: int) -> list[Count
 
 @pytest.mark.parametrize("compensated", [True, False])
 def test_spark_makes_the_versions_that_arrow_makes(
-    spark: SparkSession, tmp_path: Path, compensated: bool
+    session: SparkSession, tmp_path: Path, compensated: bool
 ) -> None:
     for seed in range(SEEDS if compensated else 5):
         dice = random.Random(seed)
-        past, frames = history(dice), Frames(spark)
+        past, frames = history(dice), Frames(session)
         after = dice.randint(0, past.last - 1)
         upto = dice.randint(after + 1, past.last)
         read = made(frames, tmp_path / str(seed), past, dice)
@@ -67,6 +67,6 @@ def test_spark_makes_the_versions_that_arrow_makes(
             make(columns, after, upto, compensated=compensated)
             for make in (read._by_arrow, read._by_spark)
         ]
-        arrow, by_spark = (spark.table(name).toArrow().to_pylist() for name in ways)
+        arrow, by_spark = (frames.collected(f"SELECT * FROM {n}").to_pylist() for n in ways)
         assert at_every_cn(by_spark, after, upto) == at_every_cn(arrow, after, upto), seed
         frames.drop()

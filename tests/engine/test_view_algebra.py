@@ -21,7 +21,6 @@ from steadyview.algebra import Bag, Row
 from steadyview.changes import Column, RelationName, RelationSchema, arrow_type
 from steadyview.engine.analysis import type_name
 from steadyview.engine.frames import Frames
-from steadyview.engine.session import open_session
 from steadyview.maintenance.bag_view_algebra import BagViewAlgebra, Compiled, JoinedRows
 from steadyview.maintenance.fitting import keys_shown
 from steadyview.papers.spark_view_algebra import SparkViewAlgebra
@@ -83,11 +82,6 @@ class Both:
 
 def _row(struct: dict[str, Any] | None) -> Row | None:
     return None if struct is None else tuple(struct.values())
-
-
-@pytest.fixture(scope="module")
-def session(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    return open_session("test", {}, tmp_path_factory.mktemp("warehouse"), spark)
 
 
 @pytest.fixture

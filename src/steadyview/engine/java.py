@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
+
+_compiled: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_lock = Lock()
 
 
 def compiled(gateway: Any, name: str) -> Any:
-    """An object of the class in the file `name`.java beside this one."""
+    """An object of the class in the file `name`.java beside this one.
+
+    Compiled once per JVM: Py4J takes two classes of one name for the same.
+    """
+    with _lock:
+        known = _compiled.setdefault(gateway, {})
+        if name not in known:
+            known[name] = _made(gateway, name)
+        return known[name]
+
+
+def _made(gateway: Any, name: str) -> Any:
     jvm = gateway.jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())

@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.engine.java import compiled
 
-_compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _functions: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 
 
@@ -73,8 +72,5 @@ def _node(found: dict[str, Any]) -> SparkNode:
 
 
 def _helper(spark: SparkSession) -> Any:
-    """The compiled class, once per JVM."""
-    gateway: Any = spark.sparkContext._gateway
-    if gateway not in _compiled:
-        _compiled[gateway] = compiled(gateway, "PlanTree")
-    return _compiled[gateway]
+    """The class behind all this."""
+    return compiled(spark.sparkContext._gateway, "PlanTree")

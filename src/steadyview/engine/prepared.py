@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -48,10 +50,10 @@ class Preparations:
     """The plans of one session's statements. Any thread may run any of them."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._session = beside(spark)
-        for key, value in _ONE_TASK.items():
-            self._session.conf.set(key, value)
-        self._java = compiled(self._session.sparkContext._gateway, "Prepared")
+        self._spark = spark
+        self._idle: SimpleQueue[SparkSession] = SimpleQueue()
+        """Sessions beside it, in which nobody plans now: all statements call their inputs alike."""
+        self._java = compiled(spark.sparkContext._gateway, "Prepared")
         self._kept: OrderedDict[tuple[str, tuple[Columns, ...]], Any] = OrderedDict()
         self._lock = Lock()
 
@@ -73,15 +75,29 @@ class Preparations:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        names = [place(i) for i in range(len(columns))]
-        listed = [", ".join(f"`{n}` {t}" for n, t in each) for each in columns]
+        plan = self._planned(sql, columns)
         with self._lock:
-            # the names are those of every statement: one is planned at a time
-            plan = self._java.planned(self._session._jsparkSession, sql, names, listed)
             self._kept[key] = plan
             while len(self._kept) > _MOST:
                 self._kept.popitem(last=False)
         return plan
+
+    def _planned(self, sql: str, columns: tuple[Columns, ...]) -> Any:
+        names = [place(i) for i in range(len(columns))]
+        listed = [", ".join(f"`{n}` {t}" for n, t in each) for each in columns]
+        session = self._session()
+        try:
+            return self._java.planned(session._jsparkSession, sql, names, listed)
+        finally:
+            self._idle.put(session)
+
+    def _session(self) -> SparkSession:
+        with suppress(Empty):
+            return self._idle.get_nowait()
+        made = beside(self._spark)
+        for key, value in _ONE_TASK.items():
+            made.conf.set(key, value)
+        return made
 
 
 _preparations: WeakKeyDictionary[SparkSession, Preparations] = WeakKeyDictionary()
