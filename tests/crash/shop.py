@@ -65,6 +65,8 @@ class Shop:
     random: random.Random
     states: dict[str, list[Rows]] = field(default_factory=dict)
     next_id: int = 1
+    _rows: dict[tuple, tuple] = field(default_factory=dict)
+    """Each row that ever was, once: states share them."""
 
     @property
     def warehouse(self) -> Path:
@@ -142,7 +144,7 @@ class Shop:
 
     def _remember(self, source: str, rows: Rows) -> None:
         if self.states:
-            self.states[source].append(rows)
+            self.states[source].append([self._rows.setdefault(row, row) for row in rows])
 
     def _amount(self) -> Decimal:
         return Decimal(self.random.randint(1, 9999)) / 100

@@ -50,14 +50,22 @@ def test_pieces_of_a_huge_backlog_are_a_share_of_it():
 def test_a_quick_piece_is_followed_by_a_larger_one_and_a_slow_one_by_a_smaller():
     size = PieceSize()
     assert size.rows == COLD
-    size.took(COLD, seconds=pieces.SLOW + 1)
-    assert size.rows == COLD // 2
     size.took(10, seconds=0.1)
     assert size.rows == WARM
     size.took(WARM, seconds=pieces.QUICK / 2)
     assert size.rows == 2 * WARM
     size.took(2 * WARM, seconds=(pieces.QUICK + pieces.SLOW) / 2)
     assert size.rows == 2 * WARM
+    size.took(2 * WARM, seconds=pieces.SLOW + 1)
+    assert size.rows == WARM
+
+
+def test_the_first_piece_is_slow_for_spark_is_cold():
+    size = PieceSize()
+    size.took(COLD, seconds=pieces.SLOW + 1)
+    assert size.rows == COLD
+    size.took(COLD, seconds=pieces.SLOW + 1)
+    assert size.rows == COLD // 2
 
 
 @pytest.mark.parametrize("seconds", [0.1, 60.0])
@@ -70,24 +78,51 @@ def test_a_piece_of_few_rows_says_nothing_of_large_ones(seconds):
 
 def test_pieces_do_not_shrink_for_ever():
     size = size_of(LEAST)
-    size.took(LEAST, 60.0)
+    for _ in range(2):
+        size.took(LEAST, 60.0)
     assert size.rows == LEAST
 
 
-def test_a_life_after_one_that_was_killed_in_a_piece_begins_with_a_smaller_one(
+def test_a_life_after_one_that_was_killed_in_its_first_piece_begins_with_a_smaller_one(
     tmp_path: Path,
 ) -> None:
     assert pieces.noted(tmp_path) is None
-    for name, text in (("batch-1", "40000"), ("batch-2", "12000"), ("batch-3", "")):
+    for name, text in (("batch-1", "40000 0"), ("batch-2", "12000 0"), ("batch-3", "")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "piece").write_text(text)
     (tmp_path / "batch-4").mkdir()
-    pieces.note(tmp_path / "batch-4", 8_000)
-    assert pieces.noted(tmp_path) == 8_000
+    pieces.note(tmp_path / "batch-4", 8_000, 0)
+    assert pieces.noted(tmp_path) == (8_000, 0)
     size = pieces.PieceSize()
-    size.interrupted(8_000)
+    size.interrupted(8_000, 0)
     assert size.rows == 2_000
-    size.took(2_000, 30.0)
+    for _ in range(2):
+        size.took(2_000, 30.0)
     assert size.rows == 1_000
-    size.interrupted(4)
+    size.interrupted(4, 0)
     assert size.rows == pieces.LEAST
+
+
+def test_a_life_that_had_finished_a_piece_had_the_right_size(tmp_path: Path) -> None:
+    (tmp_path / "batch-1").mkdir()
+    pieces.note(tmp_path / "batch-1", 8_000, finished=1)
+    size = pieces.PieceSize()
+    size.interrupted(*pieces.noted(tmp_path))
+    assert size.rows == 8_000
+    size.took(8_000, 1.0)
+    assert size.rows == 16_000
+
+
+def test_lives_that_work_off_a_piece_each_catch_up():
+    """A life has time for one slow piece and three quick ones; then it is killed in the next."""
+    rows, finished, worked = 1_000, 1, []
+    for _ in range(8):
+        size = pieces.PieceSize()
+        size.interrupted(rows, finished)
+        before = sum(worked)
+        for seconds in (5.0, 1.5, 1.5, 1.5):
+            worked.append(size.rows)
+            size.took(size.rows, seconds)
+        rows, finished = size.rows, size.finished
+        assert sum(worked) - before >= 4_000
+    assert rows > COLD // 2

@@ -102,8 +102,8 @@ class Keeping:
         self._parts = parts
         self._catalog = parts.catalog
         self._plan = plan
-        if (rows := noted(parts.root / "work")) is not None:
-            SIZE.interrupted(rows)
+        if (killed := noted(parts.root / "work")) is not None:
+            SIZE.interrupted(*killed)
         parts.clear_work()
         adopt_folders(parts.root)
         present = present_sources(parts)

@@ -303,7 +303,7 @@ class Maintainer:
         while not over:
             begun, before = time.monotonic(), batch.asked
             rows, upto = batch.next_piece(after, SIZE)
-            note(batch.folder, rows)
+            note(batch.folder, rows, SIZE.finished)
             done = batch.piece(upto)
             SIZE.took(rows, time.monotonic() - begun)
             last = upto == batch.upto or batch.over

@@ -5,8 +5,9 @@ life that ends early has published stays. The number of log rows is learnt while
 one transaction, and at least a 32nd of what is left: every piece looks at all that is left, and so
 that stays a few times the work of one batch.
 
-A life that is killed in a piece leaves a note of its size: the next one begins with a quarter of
-that. So there is progress however slow the machine is.
+A life that is killed in a piece leaves a note of its size. If it had finished no other piece, the
+next life begins with a quarter of that: so there is progress however slow the machine is. If it
+had, the size was right, and most of a short life goes into starting Spark.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class PieceSize:
 
     def __init__(self) -> None:
         self.rows = COLD
-        self._warm = False
+        self.finished = 0
+        """Pieces that this process has worked off."""
+        self._careful = False
 
     def fits(self, rows: int) -> bool:
         """Whether so many rows are one piece."""
@@ -79,26 +82,36 @@ class PieceSize:
         return upto if count >= len(left.cns) else int(left.cns[max(count - 1, 0)])
 
     def took(self, rows: int, seconds: float) -> None:
-        """Learn from a piece; a small one says nothing of large ones, but that Spark is warm."""
+        """Learn from a piece: from a small one nothing, from the first one that Spark is warm.
+
+        >>> size = PieceSize()
+        >>> size.took(20_000, 9.0)
+        >>> size.took(20_000, 9.0)
+        >>> size.rows
+        10000
+        """
+        first, self.finished = self.finished == 0, self.finished + 1
         large = rows * 2 >= self.rows
         if seconds > SLOW:
-            self.rows = max(self.rows // 2, LEAST) if large else self.rows
+            if large and not first:
+                self.rows = max(self.rows // 2, LEAST)
             return
         if seconds < QUICK and large:
             self.rows *= 2
-        if not self._warm:
-            self._warm, self.rows = True, max(self.rows, WARM)
+        if first and not self._careful:
+            self.rows = max(self.rows, WARM)
 
-    def interrupted(self, rows: int) -> None:
-        """The last life was killed in a piece of so many rows; grow by steps only.
+    def interrupted(self, rows: int, finished: int) -> None:
+        """The last life was killed in a piece of so many rows, after so many others.
 
         >>> size = PieceSize()
-        >>> size.interrupted(16_000)
+        >>> size.interrupted(16_000, finished=0)
         >>> size.took(4_000, 1.0)
         >>> size.rows
         8000
         """
-        self._warm, self.rows = True, min(self.rows, max(rows // 4, LEAST))
+        self._careful = True
+        self.rows = min(self.rows, max(rows if finished else rows // 4, LEAST))
 
 
 SIZE = PieceSize()
@@ -106,16 +119,17 @@ SIZE = PieceSize()
 _NOTE = "piece"
 
 
-def note(folder: Path, rows: int) -> None:
-    """Write down in a batch's folder that a piece of so many rows is begun."""
-    (folder / _NOTE).write_text(str(rows))
+def note(folder: Path, rows: int, finished: int) -> None:
+    """Write down in a batch's folder that a piece of so many rows is begun, after others."""
+    (folder / _NOTE).write_text(f"{rows} {finished}")
 
 
-def noted(work: Path) -> int | None:
-    """The size of the piece in which a keeper was killed, as its folder tells; None: in none."""
+def noted(work: Path) -> tuple[int, int] | None:
+    """What `note` wrote down of the piece in which a keeper was killed; None: in none."""
     found = []
     for path in work.glob(f"batch-*/{_NOTE}"):
         # a disk that was full then has an empty note
         with suppress(OSError, ValueError):
-            found.append(int(path.read_text()))
+            rows, finished = map(int, path.read_text().split())
+            found.append((rows, finished))
     return min(found, default=None)
