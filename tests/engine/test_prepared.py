@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -126,3 +127,23 @@ def test_a_value_that_no_expression_takes_is_told_as_ever(session: SparkSession)
     again = preparations(session).rows("SELECT 1 DIV a AS q FROM input_0", [fine])
     assert again is not None
     assert again["q"].to_pylist() == [1]
+
+
+def test_a_large_result_arrives_whole(session: SparkSession) -> None:
+    frames = Frames(session)
+    table = pa.table({"a": pa.array(range(1_000), pa.int64()), "t": ["x" * 20] * 1_000})
+    name = frames.rows("many", table, [("a", "BIGINT"), ("t", "STRING")])
+    found = frames.collected(f"SELECT x.a, y.a AS b, x.t FROM {name} x CROSS JOIN {name} y")
+    assert found.nbytes > 3 * (8 << 20)
+    assert found.num_rows == 1_000_000
+    assert len(set(zip(*(found[c].to_pylist() for c in "ab"), strict=True))) == 1_000_000
+
+
+def test_rows_of_many_bytes_go_through_a_file(session: SparkSession, tmp_path: Path) -> None:
+    frames = Frames(session)
+    table = pa.table({"t": ["x" * (9 << 20), "y" * (9 << 20), None]})
+    name = frames.few("wide", table, [("t", "STRING")], tmp_path)
+    assert list(tmp_path.glob("*.parquet"))
+    found = frames.collected(f"SELECT LENGTH(t) AS n FROM {name}")["n"].to_pylist()
+    assert sorted(found, key=str) == [9 << 20, 9 << 20, None]
+    frames.drop()

@@ -25,6 +25,7 @@ import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.arrow.ArrowBatchStreamWriter;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CloseableIterator;
 import org.apache.spark.unsafe.Platform;
 import scala.Function1;
 import scala.Option;
@@ -50,6 +51,8 @@ public class Prepared {
     private static final ClassTag ROW = ClassTag$.MODULE$.apply(InternalRow.class);
     private static final String ZONE = "UTC";
     private static final long BATCH = 10000L;
+    /** Bytes that pass to Python at once. */
+    private static final int PART = 8 << 20;
     /** In bytes: what Spark is to think of an input's size. All inputs are small. */
     private static final BigInt SMALL = BigInt.apply(1000000L);
 
@@ -105,9 +108,12 @@ public class Prepared {
         return true;
     }
 
-    /** The rows of a run as a stream of Arrow; inputs come as such streams, each behind its length. */
-    public byte[] run(final byte[] inputs) {
-        return (byte[]) session.withActive(new AbstractFunction0() {
+    /**
+     * The rows of a run as a stream of Arrow, in parts; inputs come as such streams, each behind
+     * its length.
+     */
+    public List run(final byte[] inputs) {
+        return (List) session.withActive(new AbstractFunction0() {
             public Object apply() {
                 return SQLExecution$.MODULE$.withSQLConfPropagated(session, new AbstractFunction0() {
                     public Object apply() {
@@ -156,16 +162,23 @@ public class Prepared {
     }
 
     private static Seq rows(byte[] stream, StructType schema) {
-        Iterator read = (Iterator) ArrowConverters$.MODULE$.fromIPCStream(stream)._1();
-        UnsafeProjection row = (UnsafeProjection) UnsafeProjection$.MODULE$.create(schema);
-        List found = new ArrayList();
-        while (read.hasNext()) {
-            found.add(row.apply((InternalRow) read.next()).copy());
+        CloseableIterator read =
+            (CloseableIterator) ArrowConverters$.MODULE$.fromIPCStream(stream)._1();
+        try {
+            UnsafeProjection row = (UnsafeProjection) UnsafeProjection$.MODULE$.create(schema);
+            List found = new ArrayList();
+            while (read.hasNext()) {
+                found.add(row.apply((InternalRow) read.next()).copy());
+            }
+            read.close();
+            return CollectionConverters.asScala(found).toSeq();
+        } catch (Exception wrong) {
+            Platform.throwException(wrong);
+            return null;
         }
-        return CollectionConverters.asScala(found).toSeq();
     }
 
-    private byte[] arrow(InternalRow[] rows) {
+    private List arrow(InternalRow[] rows) {
         Iterator each = CollectionConverters.asScala(Arrays.asList((Object[]) rows).iterator());
         Iterator batches = ArrowConverters$.MODULE$.toBatchIterator(
             each, shown, BATCH, ZONE, true, false, null);
@@ -175,10 +188,18 @@ public class Prepared {
                 new ArrowBatchStreamWriter(shown, out, ZONE, true, false);
             writer.writeBatches(batches);
             writer.end();
-            return out.toByteArray();
+            return parts(out.toByteArray());
         } catch (Exception wrong) {
             Platform.throwException(wrong);
             return null;
         }
+    }
+
+    private static List parts(byte[] whole) {
+        List found = new ArrayList();
+        for (int from = 0; from < whole.length; from += PART) {
+            found.add(Arrays.copyOfRange(whole, from, Math.min(from + PART, whole.length)));
+        }
+        return found;
     }
 }

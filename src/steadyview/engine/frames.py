@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.changes import RelationSchema
 from steadyview.engine.failures import spark_told
-from steadyview.engine.local_rows import LOCAL_ROWS, struct
+from steadyview.engine.local_rows import LOCAL_BYTES, LOCAL_ROWS, struct
 from steadyview.engine.prepared import Input, place, preparations
 
 _numbers = count(1)
@@ -90,7 +90,7 @@ class Frames:
         self, label: str, table: pa.Table, columns: Sequence[tuple[str, str]], folder: Path
     ) -> str:
         """The same, by way of a file in the folder where the rows are not so few; its name."""
-        if table.num_rows <= LOCAL_ROWS:
+        if table.num_rows <= LOCAL_ROWS and table.nbytes <= LOCAL_BYTES:
             return self.rows(label, table, columns)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{label}-{next(_numbers):06d}.parquet"

@@ -1,7 +1,4 @@
-"""Rows at hand as a relation of Spark: inside the plan itself, without a file.
-
-For few rows only: Spark plans with all of them (100,000 cost seconds).
-"""
+"""Rows at hand as a relation of Spark, without a file. For few rows only."""
 
 from __future__ import annotations
 
@@ -25,8 +22,8 @@ _PLAIN: dict[str, t.DataType] = {
     "TIMESTAMP_NTZ": t.TimestampNTZType(),
 }
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
-LOCAL_ROWS = 20_000
-"""Up to so many rows stand in the plan; more go through a file."""
+LOCAL_ROWS, LOCAL_BYTES = 20_000, 16 << 20
+"""Up to so many rows and bytes are handed over; more go through a file."""
 
 
 def spark_type(name: str) -> t.DataType:

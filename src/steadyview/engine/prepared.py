@@ -66,7 +66,7 @@ class Preparations:
         if plan is None:
             return None
         sent = b"".join(_behind_its_length(_stream(i)) for i in inputs)
-        with pa.ipc.open_stream(plan.run(sent)) as found:
+        with pa.ipc.open_stream(b"".join(plan.run(sent))) as found:
             return found.read_all()
 
     def _plan(self, sql: str, columns: tuple[Columns, ...]) -> Any:
