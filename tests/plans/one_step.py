@@ -56,6 +56,8 @@ class Lives(Graph):
         self.stored: dict[int, int] = {}
         self.half: dict[int, tuple[int, dict[Row, list[int]]]] = {}
         self.every: set[int] = set()
+        self.taken: list[tuple[int, int, int]] = []
+        """Nodes and their windows that were taken in one step, for good."""
         self.always: set[int] = {n.number for n in nodes}
         """The nodes that were needed at every cn all the time, with all that they read."""
 
@@ -75,11 +77,17 @@ class Lives(Graph):
                 self._build(node, upto)
         works = [n for n in present if n.number in self.shown]
         self.stored = {i: max(cn, self.stored[i]) for i, cn in self.shown.items()}
-        begun = {self.half[n.number][0] for n in works if n.number in self.half}
         crashing = crash and self._dice.random() < 0.3
-        for end in sorted({e for e in begun if e < upto} | {upto}):
-            if self._piece(end, works, crash=crashing and end == upto):
+        for end in self._cuts(works, upto):
+            if self._piece(end, works, crash=crashing and self._dice.random() < 0.5):
                 return
+
+    def _cuts(self, works: Sequence[PlannedNode], upto: int) -> list[int]:
+        """Where pieces end: anywhere, and where crashes have cut one short."""
+        first = min((self.stored[n.number] for n in works), default=upto)
+        begun = {self.half[n.number][0] for n in works if n.number in self.half}
+        drawn = {self._dice.randint(first, upto) for _ in range(self._dice.choice((0, 0, 1, 2)))}
+        return sorted({cn for cn in begun | drawn if first < cn < upto} | {upto})
 
     def _ask_for_some(self) -> None:
         """Some nodes are needed at every cn, and so is what they read."""
@@ -136,6 +144,8 @@ class Lives(Graph):
                 self.kept[number].state, self.kept[number].changes = before
                 return True
             self.stored[number] = max(end, after)
+            if windows.one_step(number):
+                self.taken.append((number, after, end))
             if number in self.half and self.half[number][0] <= end:
                 del self.half[number]
             if number == last:
@@ -193,6 +203,8 @@ def wrong(seed: int, nodes: int, depth: int, seen: dict[str, int]) -> str | None
             if lives.gaps.around(number, cn) is not None:
                 seen["gaps"] = seen.get("gaps", 0) + 1
                 assert number not in lives.always, f"seed {seed}: a gap of {number} at {cn}"
+                inside = any(n == number and low < cn < high for n, low, high in lives.taken)
+                assert inside, f"seed {seed}: no window of {number} was taken in one step over {cn}"
                 continue
             seen["states"] = seen.get("states", 0) + 1
             found, right = lives.kept[number].at(cn), recomputed(made, past, number, cn)
