@@ -11,6 +11,7 @@ from steadyview.catalog.builds import Build, StoredSpan
 from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock, from_us, to_us
 from steadyview.catalog.files import FileChange
+from steadyview.catalog.gaps import Gap, Gaps
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
 from steadyview.catalog.runs import AdmittedRun
@@ -24,6 +25,8 @@ __all__ = [
     "Catalog",
     "Clock",
     "FileChange",
+    "Gap",
+    "Gaps",
     "Holder",
     "Lease",
     "Published",

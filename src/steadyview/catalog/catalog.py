@@ -11,6 +11,7 @@ from steadyview.catalog.clock import Clock
 from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
 from steadyview.catalog.files import FileChanges
+from steadyview.catalog.gaps import Gaps
 from steadyview.catalog.sources import Sources
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
@@ -32,6 +33,7 @@ class Catalog:
         self.typed = Typed(database)
         self.audits = Audits(database)
         self.builds = Builds(database)
+        self.gaps = Gaps(database)
         self.files = FileChanges(database)
         self._database = database
 

@@ -11,11 +11,12 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 `file_changes` are what is still to be done to the project's view files: see `files.py`.
 `typed` holds what Spark said about the types of a view's text over some relations.
 `builds` are first builds that keep what they have read; `spans` say what that is.
+`gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`.
 """
 
 from __future__ import annotations
 
-FORMAT = 7
+FORMAT = 8
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -58,6 +59,12 @@ _BASES = """CREATE TABLE bases (
         valid INTEGER NOT NULL DEFAULT 1,
         PRIMARY KEY (view, base_cn)
     ) STRICT"""
+_GAPS = """CREATE TABLE gaps (
+        view INTEGER NOT NULL REFERENCES views (id),
+        low INTEGER NOT NULL,
+        high INTEGER NOT NULL CHECK (high > low),
+        PRIMARY KEY (view, low)
+    ) STRICT, WITHOUT ROWID"""
 _FILE_CHANGES = """CREATE TABLE file_changes (
         path TEXT PRIMARY KEY,
         was TEXT,
@@ -156,6 +163,7 @@ STATEMENTS = (
     _BUILDS,
     _SPANS,
     _BASES,
+    _GAPS,
     _FILE_CHANGES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -227,10 +235,11 @@ _FROM_6 = (
     )""",
     "DELETE FROM builds",
     "DELETE FROM typed",
-    f"UPDATE warehouse SET format = {FORMAT}",
 )
 """MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
-_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6)
+_FROM_7 = (_GAPS, f"UPDATE warehouse SET format = {FORMAT}")
+"""Every node had every state."""
+_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7)
 UPGRADES = {
     found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)
     for found in range(1, FORMAT)

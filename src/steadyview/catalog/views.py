@@ -349,6 +349,7 @@ class Views:
             sql = "SELECT state FROM views WHERE id = ?"
             if connection.execute(sql, (view_id,)).fetchone() == ("dropped",):
                 connection.execute("DELETE FROM bases WHERE view = ?", (view_id,))
+                connection.execute("DELETE FROM gaps WHERE view = ?", (view_id,))
                 connection.execute("DELETE FROM views WHERE id = ?", (view_id,))
 
     def publish(self, updates: Sequence[Published]) -> None:

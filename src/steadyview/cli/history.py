@@ -15,7 +15,7 @@ from steadyview.cli.tables import note, print_json, show, table
 if TYPE_CHECKING:
     from steadyview.runtime.serving import Commit
 
-_COLUMNS = ("cn", "time", "source", "transaction", "added", "removed")
+_COLUMNS = ("cn", "time", "source", "transaction", "added", "removed", "since")
 
 
 def command(
@@ -36,7 +36,8 @@ def command(
         if json:
             print_json(commits)
         elif commits:
-            show(table(_COLUMNS, [tuple(commit.values()) for commit in commits]))
+            columns = _COLUMNS if any(c["since"] is not None for c in commits) else _COLUMNS[:-1]
+            show(table(columns, [tuple(commit[name] for name in columns) for commit in commits]))
         else:
             note(f'no commit has changed "{view}" since it was made')
 

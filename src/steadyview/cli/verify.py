@@ -60,7 +60,7 @@ def command(
             print_json([asdict(verdict) for verdict in verdicts])
         else:
             show(table(_HEADINGS, map(_row, verdicts)), *_examples(verdicts))
-        if not all(verdict.equal for verdict in verdicts):
+        if not all(verdict.equal or verdict.no_state for verdict in verdicts):
             raise typer.Exit(ExitCode.ANSWER_IS_NO)
 
 
@@ -68,6 +68,8 @@ def _row(verdict: Verification) -> tuple[Any, ...]:
     word = Text("equal", style="green") if verdict.equal else Text("differs", style="bold red")
     if verdict.error is not None:
         word = Text("not compared", style="bold red")
+    if verdict.no_state:
+        word = Text("no state", style="yellow")
     return (
         _name(verdict),
         verdict.cn,

@@ -3,12 +3,15 @@
 An input is a relation of a source or another node. Answers come by key, or whole; only keys that
 were not asked for before are asked, and an input that was read whole is never asked again. Versions
 are made once for the same columns and window, whoever needs them: few rows in Arrow, many by Spark.
+
+An input has a twin for nodes that take a window in one step. Both share what is asked; the twin's
+versions are made of a log in which all of the window happens at its end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
@@ -23,7 +26,7 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.versions_sql import AnswerView, versions_sql
 from steadyview.plans.hot_keys import key_counts, summed
 from steadyview.plans.moves import CN, FROM, TO, VERSION
-from steadyview.plans.versions import COUNT, Logged, Reply, versions
+from steadyview.plans.versions import COUNT, Logged, Reply, in_one_step, versions
 
 ARROW_LIMIT = 200_000
 """Up to so many rows may pass the driver (law 1)."""
@@ -88,6 +91,21 @@ class WindowInput:
     """Where the versions lie that Spark made, by the view's name."""
     _counted: dict[tuple[str, tuple[int, ...]], pa.Table] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
+    _in_one_step: bool = False
+    _twin: WindowInput | None = None
+
+    def in_one_step(self) -> WindowInput:
+        """The twin, whose windows have no states but those at their start and their end."""
+        if self._twin is None:
+            self._twin = replace(
+                self, _views={}, _tables={}, _files={}, _counted={}, _in_one_step=True
+            )
+        return self._twin
+
+    @property
+    def asks(self) -> int:
+        """The same number for an input and its twin: who asks one has asked both."""
+        return id(self._answers)
 
     def touched(self, after: int, upto: int) -> bool:
         """Whether anything is logged in (after, upto]."""
@@ -213,7 +231,10 @@ class WindowInput:
             )
             for a in self._answers
         ]
-        return versions([f"c{i}" for i in columns], Logged(log), replies, after, upto)
+        logged = Logged(log)
+        if self._in_one_step:
+            logged = in_one_step(logged, after, upto)
+        return versions([f"c{i}" for i in columns], logged, replies, after, upto)
 
     def _by_arrow(self, columns: Sequence[int], after: int, upto: int, *, compensated: bool) -> str:
         if compensated:
@@ -234,6 +255,11 @@ class WindowInput:
             if not compensated:
                 names = ", ".join(n for n, _ in logged[:-1])
                 sql = f"SELECT {names}, {CN} <= {after} AS {REFLECTED} FROM {log}"
+                log = self.frames.query("log", sql)
+            if self._in_one_step:
+                inside = f"CASE WHEN {CN} > {after} AND {CN} <= {upto} THEN {upto}L ELSE {CN} END"
+                names = ", ".join(n for n, _ in [*every, (COUNT, count)])
+                sql = f"SELECT {names}, {inside} AS {CN}, {REFLECTED} FROM {log}"
                 log = self.frames.query("log", sql)
         answers = []
         for answer in self._answers:

@@ -32,6 +32,8 @@ class Verification:
     error: str | None = None
     """Why the view could not be compared; it counts as different then."""
     part: str = "rows"
+    no_state: bool = False
+    """Whether `error` is that it has no state at the cn: nothing was compared, nothing is wrong."""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

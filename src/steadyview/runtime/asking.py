@@ -30,6 +30,7 @@ from steadyview.engine.failures import reason
 from steadyview.engine.guard import Statement, read
 from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
 from steadyview.plans.plan import HIDDEN
+from steadyview.runtime.gaps import newest_state
 from steadyview.runtime.kept import all_recalled
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
@@ -232,8 +233,8 @@ def _moment(parts: Parts, rows: Mapping[str, ViewRow], at: At) -> int:
         check_readable(row, row.cn or 0)
     if at is not None:
         return resolve(parts.catalog, at)
-    newest = [row.cn for row in rows.values() if row.cn is not None]
-    return min(newest) if newest else parts.catalog.commits.last_cn()
+    newest = {row.id: row.cn for row in rows.values() if row.cn is not None}
+    return newest_state(parts.catalog.gaps, newest, parts.catalog.commits.last_cn())
 
 
 def _texts_for_names(sql: str, views: Sequence[Planned]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from steadyview.catalog import Base
+from steadyview.catalog import Base, Gaps
 from steadyview.changes import RelationName
 from steadyview.crash_points import crash_point
 from steadyview.engine.block_inputs import BlockInputs
@@ -41,6 +41,7 @@ from steadyview.plans.links import links
 from steadyview.plans.plan import FromNode, FromRelation, PlanNode
 from steadyview.plans.shared_join import SharedJoin, shared_joins
 from steadyview.query.moment import Moment
+from steadyview.runtime.gaps import Window, Windows
 from steadyview.runtime.inputs import RelationInputs, at_ends, node_input, rows_per_cn
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.known_columns import KnownColumns
@@ -61,11 +62,17 @@ _MEMBERS = 20
 
 @dataclass(frozen=True)
 class Work:
-    """A node's part of a batch: its change after cn `after`, or its first state (`after` None)."""
+    """A node's part of a batch: its change after cn `after`, or its first state (`after` None).
+
+    `every_state`: whether somebody needs its state at every cn. `begun`: up to where a crash has
+    left its steps, if that is further than its rows.
+    """
 
     kept: Kept
     store: ViewStore
     after: int | None
+    every_state: bool = True
+    begun: int | None = None
 
     @property
     def plan(self) -> Planned:
@@ -116,6 +123,7 @@ class _Share:
     inputs: dict[int, WindowInput] = field(default_factory=dict)
     reached: list[Reached[pa.Array]] = field(default_factory=list)
     upto: int = 0
+    one_step: bool = False
     trouble: Trouble | None = None
     over: bool = False
 
@@ -143,14 +151,27 @@ class _Share:
         return list(self.work.kept.inputs.values())
 
     @property
-    def place(self) -> tuple[tuple[int, int], frozenset[int]]:
+    def place(self) -> tuple[tuple[int, int], bool, frozenset[int]]:
         """Its window, and the nodes that it reads: only alike ones can be computed as one."""
-        return self.window, frozenset(self.parents)
+        return self.window, self.one_step, frozenset(self.parents)
+
+    def waits_at(self, cn: int) -> bool:
+        """Whether a piece that ends at the cn is due for it; also to publish what is there."""
+        after, published = self.work.after or 0, self.work.kept.row.cn or 0
+        return not self.over and (after < cn or published < after == cn)
 
     def reads(self, scan: int) -> int | None:
         """The id of the node that a scan reads; None: it reads a relation."""
         origin = self.node.inputs[scan]
         return self.work.kept.inputs[origin.node] if isinstance(origin, FromNode) else None
+
+
+@dataclass(frozen=True)
+class Others:
+    """What a batch knows of all nodes: where each lives and stands published, and their gaps."""
+
+    standing: Callable[[int], tuple[ViewStore, int]]
+    gaps: Gaps
 
 
 @dataclass(frozen=True)
@@ -169,10 +190,16 @@ def _with_readers(share: _Share, later: Sequence[_Share]) -> Iterator[_Member]:
     """The node, and those over its rows alone that have come as far and need not wait for it."""
     yield _Member(share, share.node)
     for reader in later:
-        if reader.trouble is None and reader.parents == [share.id]:
+        if reader.trouble is None and reader.parents == [share.id] and _alike(reader, share):
             node = inlined(reader.node, share.node)
-            if node is not None and reader.work.after == share.work.after:
+            if node is not None:
                 yield _Member(reader, node, share)
+
+
+def _alike(reader: _Share, share: _Share) -> bool:
+    """Whether the windows of both are the same, and taken in the same way."""
+    same = reader.work.after == share.work.after and reader.one_step == share.one_step
+    return same and reader.work.begun in (None, share.upto)
 
 
 def _complete(members: Sequence[_Member]) -> list[_Member]:
@@ -190,15 +217,15 @@ class Batch:
         folder: Path,
         moment: Moment,
         relations: RelationInputs,
-        standing: Callable[[int], tuple[ViewStore, int]],
+        others: Others,
         shadow: Shadow | None = None,
     ) -> None:
-        """`standing`: where the node with an id lives, and the cn at which it is published."""
         self._shadow = shadow
         self._frames = frames
         self.folder = folder
         self._moment = moment
-        self._standing = standing
+        self._standing = others.standing
+        self._gaps = others.gaps
         self._relations = relations
         self._inputs: dict[RelationName, WindowInput] = {}
         self._nodes: dict[tuple[int, tuple[int, int], Ends | None], WindowInput] = {}
@@ -247,15 +274,17 @@ class Batch:
     def next_piece(self, after: int, size: PieceSize) -> tuple[int, int]:
         """How many log rows the next piece after cn `after` has, and its last cn.
 
-        Nothing is looked at where the whole batch is one piece.
+        Nothing is looked at where the whole batch is one piece. One that a crash has cut short is
+        ended first, where it would have ended: all that it has left has its cn.
         """
         rows = sum(i.log.count for i in self._inputs.values())
-        if self._steps is None and size.fits(rows):
+        begun = [b for s in self._shares if (b := s.work.begun) is not None and b > after]
+        if self._steps is None and not begun and size.fits(rows):
             return rows, self.upto
         if self._steps is None:
             self._steps = Steps(*rows_per_cn(self._inputs))
         left = self._steps.after(after)
-        upto = size.end(left, self.upto)
+        upto = min([size.end(left, self.upto), *begun])
         return int(left.rows.sum() - left.after(upto).rows.sum()), upto
 
     def first_states(self) -> Iterator[Done]:
@@ -279,11 +308,15 @@ class Batch:
         """
         reached: dict[int, Done] = {}
         self._nodes.clear()
-        behind = [s for s in self._shares if not s.over and (s.work.after or 0) < upto]
-        for found in self._layers(behind):
+        layers = list(self._layers([s for s in self._shares if s.waits_at(upto)]))
+        behind = [share for layer in layers for share in layer]
+        windows = self._windows(behind, upto)
+        for found in layers:
             layer = [s for s in found if s.id not in reached]
             for share in layer:
-                share.upto = min([upto, *self._parents_reached(share, reached)])
+                stand = {i: self._stands(i, reached) for i in share.parents}
+                share.upto = share.work.after or 0
+                share.upto = self._for(share, partial(windows.end, share.id, stand)) or share.upto
             self._ask_all(layer)
             crash_point("answers-stored")
             later = [s for s in behind if s not in layer and s.id not in reached]
@@ -312,12 +345,34 @@ class Batch:
     def _has_parents(self, share: _Share) -> bool:
         return all(self._standing(parent)[1] >= 0 for parent in share.parents)
 
-    def _parents_reached(self, share: _Share, reached: Mapping[int, Done]) -> list[int]:
-        """How far the nodes are that it reads."""
-        return [
-            reached[parent].upto if parent in reached else self._standing(parent)[1]
-            for parent in share.parents
+    def _stands(self, node: int, reached: Mapping[int, Done]) -> int:
+        """How far a node is: what a crash has left unpublished of one in this batch counts."""
+        if node in reached:
+            return reached[node].upto
+        stored = (s.work.after for s in self._shares if s.id == node and s.work.after is not None)
+        return max([self._standing(node)[1], *stored])
+
+    def _windows(self, behind: Sequence[_Share], upto: int) -> Windows:
+        """The windows of a piece, of nodes that each stand behind those they read."""
+        windows = [
+            Window(
+                share.id,
+                share.parents,
+                share.work.after or 0,
+                share.work.every_state,
+                self._relations_touched(share, upto),
+                share.work.begun,
+            )
+            for share in behind
         ]
+        found = Windows(self._gaps, windows, upto, partial(self._stands, reached={}))
+        for share in behind:
+            share.one_step = found.one_step(share.id)
+        return found
+
+    def _relations_touched(self, share: _Share, upto: int) -> bool:
+        read = (self._inputs[name] for name in share.node.used() if name in self._inputs)
+        return any(i.touched(share.work.after or 0, upto) for i in read)
 
     def _for(self, share: _Share, step: Callable[[], _T]) -> _T | None:
         """A step of one node; where it fails, or failed before, the node has its trouble."""
@@ -336,14 +391,15 @@ class Batch:
         for scan in share.node.scans:
             origin = share.node.inputs[scan.number]
             parent = share.reads(scan.number)
-            if isinstance(origin, FromRelation):
-                share.inputs[scan.number] = self._inputs[origin.relation]
             if parent is None:
-                continue
-            key = (parent, share.window, share.node.ends.get(scan.number))
-            if key not in self._nodes:
-                self._nodes[key] = self._of_node(*key)
-            share.inputs[scan.number] = self._nodes[key]
+                assert isinstance(origin, FromRelation)
+                read = self._inputs[origin.relation]
+            else:
+                key = (parent, share.window, share.node.ends.get(scan.number))
+                if key not in self._nodes:
+                    self._nodes[key] = self._of_node(*key)
+                read = self._nodes[key]
+            share.inputs[scan.number] = read.in_one_step() if share.one_step else read
 
     def _of_node(self, parent: int, window: tuple[int, int], ends: Ends | None) -> WindowInput:
         columns = {
@@ -403,7 +459,7 @@ class Batch:
         topics: dict[tuple[int, int | None], tuple[WindowInput, list[pa.Array]]] = {}
         for share, ask in asks:
             read = share.inputs[ask.scan]
-            keys = topics.setdefault((id(read), ask.column), (read, []))[1]
+            keys = topics.setdefault((read.asks, ask.column), (read, []))[1]
             if ask.keys is not None:
                 keys.append(ask.keys)
 
@@ -517,6 +573,9 @@ class Batch:
         except Exception as error:
             if not is_data_error(error):
                 raise
+            if share.one_step:
+                version = work.store.delta.version()
+                return Done(work, work.after, version, error=reason(error), mendable=True)
             return self._stopped(share, error)
 
     def _touched(self, share: _Share, upto: int) -> bool:

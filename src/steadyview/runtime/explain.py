@@ -25,7 +25,7 @@ from steadyview.plans.split_join import SplitJoin
 from steadyview.plans.union_all import UnionAll
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.plan_words import PARTS, PlanWords, said
-from steadyview.runtime.planning import VERSIONS, Planned
+from steadyview.runtime.planning import VERSIONS, Planned, rank
 
 Element = dict[str, Any]
 Sizes = Callable[[str], dict[str, Any] | None]
@@ -101,6 +101,21 @@ def hidden_below(plan: Planned, known: Mapping[str, Planned]) -> list[Planned]:
     return list(found.values())
 
 
+def levels(known: Mapping[str, Planned]) -> dict[str, str]:
+    """At which level all of these are kept: a hidden node at the highest of those that read it."""
+    found = {name: plan.level for name, plan in known.items() if not plan.hidden}
+    readers: dict[str, list[str]] = {name: [] for name in known}
+    for name, parent in ((p.name, parent) for p in known.values() for parent in p.parents):
+        readers.setdefault(parent, []).append(name)
+
+    def level(name: str) -> str:
+        if name not in found:
+            found[name] = max(map(level, readers[name]), key=rank, default=known[name].level)
+        return found[name]
+
+    return {name: level(name) for name in known}
+
+
 def shared_with(node: Planned, view: str, known: Mapping[str, Planned]) -> list[str]:
     """The other views that are made of a hidden node."""
     others = [p for p in known.values() if not p.hidden and p.name != view]
@@ -119,6 +134,7 @@ class _Drawing:
     def __init__(self, view: Planned, known: Mapping[str, Planned], sizes: Sizes) -> None:
         self._view = view.name
         self._known = known
+        self._levels = levels(known)
         self._sizes = sizes
         hidden = hidden_below(view, known)
         self._labels = {p.name: f"node{i}" for i, p in enumerate(hidden, 1)}
@@ -138,7 +154,7 @@ class _Drawing:
         kept: dict[str, Any] = {
             "name": plan.name,
             "label": self._labels.get(plan.name, plan.name),
-            "level": plan.level,
+            "level": self._levels.get(plan.name, plan.level),
             "shows": _shown(plan, words),
             "size": self._sizes(plan.name),
             "shared_with": shared_with(plan, self._view, self._known) if plan.hidden else [],
@@ -290,7 +306,7 @@ def _wanted(lookups: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 def _lines(data: dict[str, Any]) -> list[str]:
     way = "" if data["algorithm"] == VERSIONS else f" by {data['algorithm']}"
     how = "recomputed as a whole" if data["kind"] == "recomputed" else f"incrementally{way}"
-    lines = [f"view   {data['view']}", f"kept   {how}", f"level  {data['level']}"]
+    lines = [f"view   {data['view']}", f"kept   {how}", f"level  {data['level']}{_states(data)}"]
     if data.get("cn") is not None:
         at = f" of {data['time']}" if data.get("time") else ""
         lines.append(f"state  {data['state']}, at cn {data['cn']}{at}")
@@ -306,6 +322,12 @@ def _lines(data: dict[str, Any]) -> list[str]:
         lines.append(f"hint: an index on {w['table']} ({w['column']}) at {w['source']} would help")
     lines += [f"warning: {warning}" for warning in data["warnings"]]
     return lines
+
+
+def _states(data: dict[str, Any]) -> str:
+    """What the level means where it is the default way's."""
+    below = data["algorithm"] == VERSIONS and data["level"] != "complete"
+    return ": one state per batch" if below else ""
 
 
 def _tree_lines(tree: Element, first: str = "", rest: str = "") -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from steadyview.runtime.explain import title
+from steadyview.runtime.explain import levels, title
 from steadyview.runtime.planning import Planned
 
 FORMATS = ("text", "dot", "mermaid", "json")
@@ -52,13 +52,14 @@ def graph(
     """All plans; `states` of those that are kept, by name; views that are `refused` stand alone."""
     relations = sorted({str(r.name) for p in plans.values() for r in p.relations})
     found = {name: Vertex(name, "relation") for name in relations}
+    kept_at = levels(plans)
     for plan in plans.values():
         kind = "node" if plan.hidden else "view"
         parents = (name for name in plan.parents if name in plans)
         reads = (*sorted(str(r.name) for r in plan.relations), *sorted(parents))
         state = states.get(plan.name, "not built yet")
         said = title(plan, plans) if plan.hidden else None
-        found[plan.name] = Vertex(plan.name, kind, reads, state, plan.level, said)
+        found[plan.name] = Vertex(plan.name, kind, reads, state, kept_at[plan.name], said)
     found.update({name: Vertex(name, "view", state="refused") for name in refused})
     depths: dict[str, int] = {}
     ordered = sorted(found.values(), key=lambda v: (_depth(v.name, found, depths), v.kind, v.name))

@@ -113,7 +113,9 @@ class Housekeeping:
             store.steps.vacuum(READERS)
             store.state.vacuum(READERS)
         compaction.compact(store.delta, "_cn", row.cn, compaction.MANY_FILES)
-        compaction.prune(store.delta, "_cn", min([cutoff, row.base_cn, *self._read_from(row)]) + 1)
+        needed = min([cutoff, row.base_cn, *self._read_from(row)])
+        compaction.prune(store.delta, "_cn", needed + 1)
+        self._parts.catalog.gaps.forget_before(row.id, min(needed, row.oldest_cn))
         # readers of the version before are served until its files are vacuumed
         version = store.delta.version()
         views.publish([Published(row.id, row.cn, version, row.base_cn, row.base_version)])

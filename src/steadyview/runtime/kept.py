@@ -1,8 +1,10 @@
 """How a node is kept, as the catalog remembers it: by which algorithm, by which plan, over what.
 
-A view that is kept at `complete` has a state at every cn. At any other level its states are those
-that its algorithm installed, and only these can be read: between two of them the view delta does
-not say what happened when. So a view that changes from such an algorithm to another is built anew.
+A view that is kept at `complete` has a state at every cn. At any other level it has states at the
+ends of batches, and where nothing of what it reads changed (`gaps.py`); or, of an algorithm of the
+papers, those that were installed, and only these can be read: between two of them the view delta
+does not say what happened when. So a view that changes from such an algorithm to another is built
+anew; one that asks for another level goes on from where it is.
 
 The catalog's row says all of it: reading and explaining a view needs no source and no file.
 
@@ -176,6 +178,30 @@ def trailing_of(row: ViewRow) -> Trailing:
 def has_every_state(row: ViewRow) -> bool:
     """Whether the view's state at every cn within its retention can be told."""
     return recalled(row).every_state
+
+
+def kept_at_every_cn(rows: Iterable[ViewRow]) -> set[int]:
+    """The ids of the rows whose state somebody needs at every cn.
+
+    These are the views at level complete, whatever becomes of them now, with the hidden nodes that
+    they are made of, and who follows the single states of a view that is kept by an algorithm of
+    the papers.
+    """
+    known = {row.id: row for row in rows if row.state not in ("refused", "dropped")}
+    left = [r for r in known.values() if _asks_for_every_cn(r)]
+    found: set[int] = set()
+    while left:
+        row = left.pop()
+        if row.id not in found:
+            found.add(row.id)
+            below = (known[i] for i in inputs_of(row).values() if i in known)
+            left += [r for r in below if is_hidden(r)]
+    return found
+
+
+def _asks_for_every_cn(row: ViewRow) -> bool:
+    asked = row.level == "complete" and not is_hidden(row)
+    return asked or not _described(row).get("over_every_state", True)
 
 
 def goes_on(row: ViewRow, plan: Planned) -> bool:

@@ -23,10 +23,10 @@ from steadyview.errors import ColumnLost, StorageDamaged
 from steadyview.papers.conventional import Shadow
 from steadyview.papers.recording import Recordings
 from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment
-from steadyview.runtime.batch import Asked, Batch, Done, Work
+from steadyview.runtime.batch import Asked, Batch, Done, Others, Work
 from steadyview.runtime.building import Building
 from steadyview.runtime.inputs import RelationInputs
-from steadyview.runtime.kept import Kept
+from steadyview.runtime.kept import Kept, kept_at_every_cn
 from steadyview.runtime.losses import Defects, Losses, LossMark
 from steadyview.runtime.mending import Mending
 from steadyview.runtime.one_by_one import OneByOne
@@ -236,15 +236,10 @@ class Maintainer:
             ]
             if not found or not (building or self._schedule.behind(found, moment.upto)):
                 return None
-            if building:
-                at = min([moment.upto, *self._standing_parents(found)])
-                return self._built(found, moment.at(at, {}), mark, started)
-            return self._batch(found, moment, mark, started)
-
-    def _standing_parents(self, found: Sequence[Kept]) -> list[int]:
-        """Where the nodes stand that these read, and that are not built with them."""
-        built = {k.id for k in found}
-        return [self._stands(i)[1] for k in found for i in k.inputs.values() if i not in built]
+            if not building:
+                return self._batch(found, moment, mark, started)
+            at, found = self._schedule.level(found, moment.upto)
+            return self._built(found, moment.at(at, {}), mark, started) if found else None
 
     def _built(
         self, found: Sequence[Kept], moment: Moment, mark: LossMark, started: int
@@ -266,7 +261,8 @@ class Maintainer:
         whole = [k for k in found if k.plan.node is None and k.plan.sources <= admitted.keys()]
         with self._scratch() as (frames, folder):
             relations = RelationInputs(frames, folder, moment, admitted, self._parts.log)
-            batch = Batch(frames, folder, moment, relations, self._stands, self._shadow)
+            others = Others(self._stands, self._parts.catalog.gaps)
+            batch = Batch(frames, folder, moment, relations, others, self._shadow)
             if works:
                 batch.prepare(works)
 
@@ -349,18 +345,21 @@ class Maintainer:
 
     def _works(self, found: Sequence[Kept]) -> Iterator[Work]:
         """What is to be done for each view; one whose files are gone or damaged stops."""
+        views = self._parts.catalog.views
+        every = kept_at_every_cn([*views.all(), *views.replacements()])
         for kept in found:
             try:
-                yield self._work(kept)
+                yield self._work(kept, every_state=kept.id in every)
             except StorageDamaged as damage:
                 self._outcomes.damaged(kept, damage)
 
-    def _work(self, kept: Kept) -> Work:
+    def _work(self, kept: Kept, *, every_state: bool) -> Work:
         store, cn = self._project.store(kept), kept.row.cn
         if cn is None:
             store.create()
-        after = None if cn is None else max(cn, store.propagated())
-        return Work(kept, store, after)
+            return Work(kept, store, None)
+        after, begun = max(cn, store.propagated()), store.half_written()
+        return Work(kept, store, after, every_state, begun)
 
     def _stands(self, view_id: int) -> tuple[ViewStore, int]:
         """Where a node lives that others read, and the cn that it is published at."""

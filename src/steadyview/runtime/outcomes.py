@@ -7,6 +7,7 @@ readers see goes on.
 from __future__ import annotations
 
 from steadyview.errors import ColumnLost, StorageDamaged, ViewStopped
+from steadyview.runtime.gaps import newest_state
 from steadyview.runtime.kept import Kept, is_hidden
 from steadyview.runtime.losses import Losses
 from steadyview.runtime.parts import Parts
@@ -102,9 +103,15 @@ class Outcomes:
                 parent = self._views.row(i)
                 if parent.state != "stopped" or row.cn is None or row.replacement:
                     continue
-                if parent.cn is None or row.cn < parent.cn:
+                if parent.cn is None or row.cn < self._reach(kept, parent.cn):
                     continue
                 fact = f'it reads view "{parent.name}", which is stopped: {parent.error}'
                 text = parent.error if is_hidden(parent) else fact
                 self._views.stop(row.name, text or fact, row.cn + 1)
                 break
+
+    def _reach(self, kept: Kept, upto: int) -> int:
+        """How far a row can come at most, where what it reads has no gap."""
+        rows = [self._views.row(i) for i in kept.inputs.values()]
+        stand = {row.id: max(row.cn or 0, upto) for row in rows}
+        return newest_state(self._parts.catalog.gaps, stand, upto)

@@ -205,12 +205,13 @@ def with_algorithm(plans: Sequence[Planned | Refused], name: str) -> list[Planne
 def _inheriting(plan: Planned, known: Mapping[str, Planned]) -> Planned:
     """The plan with what it inherits of the nodes that it reads."""
     parents = [known[name] for name in plan.parents]
-    lowest = min((p.level for p in parents), key=_rank, default="complete")
+    lowest = min((p.level for p in parents), key=rank, default="complete")
     every = all(p.every_state for p in parents)
     return replace(plan, inherits=lowest, over_every_state=every)
 
 
-def _rank(level: str) -> int:
+def rank(level: str) -> int:
+    """Higher for a level that promises more."""
     return LEVELS.index(level) if level in LEVELS else -1
 
 
@@ -218,7 +219,7 @@ def _check_level(plan: Planned) -> Planned:
     """The plan; refused if the file asks for a level that what it reads does not have."""
     text = plan.text
     asked = None if text is None or plan.forced else text.asked_level
-    if text is None or asked is None or _rank(asked) <= _rank(plan.highest):
+    if text is None or asked is None or rank(asked) <= rank(plan.highest):
         return plan
     line, column = text.level_at
     why = "it is recomputed" if plan.node is None else f"what it reads is {plan.highest}"

@@ -7,8 +7,10 @@ whose source is away, that reads a table which cannot be read, or that is tried 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from steadyview.catalog import ViewRow
+from steadyview.runtime.gaps import newest_state
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.losses import Losses
 from steadyview.runtime.parts import Parts
@@ -67,14 +69,16 @@ class WorkSchedule:
 
     def _reach(self, kept: Kept, running: Mapping[int, Kept], last: int) -> int:
         """How far a node can come: no further than one that it reads and that stands still."""
-        reach = [last]
+        reach: dict[int, int] = {}
         for i in kept.inputs.values():
             if i in running:
-                reach.append(self._reach(running[i], running, last))
+                reach[i] = self._reach(running[i], running, last)
             else:
                 cn = self._views.row(i).cn
-                reach.append(-1 if cn is None else cn)
-        return min(reach)
+                reach[i] = -1 if cn is None else cn
+        if min(reach.values(), default=last) >= last:
+            return last
+        return newest_state(self._parts.catalog.gaps, reach, last)
 
     def far_behind(self) -> set[int]:
         """The ids of the rows of batches that hold the others up."""
@@ -83,14 +87,55 @@ class WorkSchedule:
         return {i for i, cn in reached.items() if foremost - cn > FAR_BEHIND}
 
     def with_parents(self, found: Sequence[Kept]) -> list[Kept]:
-        """Of rows to be built, those whose parents have a state and go on, or get one with them."""
-        going = {k.id for k in self._running() if k.row.cn is not None}
-        kept = list(found)
+        """Of rows to be built, those that can be: see `level`."""
+        return self.level(found, self._parts.catalog.commits.last_cn())[1]
+
+    def level(self, found: Sequence[Kept], upto: int) -> tuple[int, list[Kept]]:
+        """At which cn, `upto` at most, rows can get their first states, and which of them can.
+
+        These are rows whose parents get one with them, or go on and have a state there. If what one
+        reads has none where another parent stands, it is built when both are level again.
+        """
+        going = {k.id: k.row for k in self._running() if k.row.cn is not None}
+        kept = _whole(found, going)
         while True:
-            known = going | {k.id for k in kept}
-            found, kept = kept, [k for k in kept if known >= {*k.inputs.values()}]
-            if len(kept) == len(found):
-                return kept
+            read = {k.id: self._outside(k, kept) for k in kept}
+            stand = {i: going[i].cn or 0 for ids in read.values() for i in ids}
+            at = self._common(stand, upto)
+            fit = [k for k in kept if all(self._has_state(going[i], at) for i in read[k.id])]
+            if len(fit) == len(kept):
+                return at, kept
+            # whoever fits goes first; if nobody does, without those that stand behind
+            next_ = fit or [k for k in kept if all(stand[i] > at for i in read[k.id])]
+            if len(next_) == len(kept):
+                return at, []
+            kept = _whole(next_, going)
+
+    def _outside(self, kept: Kept, found: Sequence[Kept]) -> list[int]:
+        """The nodes that it reads, and that do not get their first states with it."""
+        ids = {k.id for k in found}
+        return [i for i in kept.inputs.values() if i not in ids]
+
+    def _common(self, stand: Mapping[int, int], upto: int) -> int:
+        """Where the one stands that stands behind; where they all were, if they have gone on."""
+        lowest = min(stand.values(), default=upto)
+        return lowest if lowest <= upto else newest_state(self._parts.catalog.gaps, stand, upto)
+
+    def _has_state(self, row: ViewRow, cn: int) -> bool:
+        if row.cn == cn:
+            return True
+        return row.oldest_cn <= cn and self._parts.catalog.gaps.around(row.id, cn) is None
 
     def _running(self) -> list[Kept]:
         return self._project.running()
+
+
+def _whole(found: Iterable[Kept], going: Collection[int]) -> list[Kept]:
+    """The rows whose parents go on, or are among them as well."""
+    kept = list(found)
+    while True:
+        known = {*going, *(k.id for k in kept)}
+        whole = [k for k in kept if known >= {*k.inputs.values()}]
+        if len(whole) == len(kept):
+            return kept
+        kept = whole

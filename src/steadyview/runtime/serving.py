@@ -24,7 +24,10 @@ At = int | datetime | str | None
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit that changed a view: which source's transaction, how many visible rows."""
+    """A commit that changed a view: which source's transaction, how many visible rows.
+
+    `since`: the view took all that came after that cn in one step, of which this was the last.
+    """
 
     cn: int
     time: datetime
@@ -32,6 +35,7 @@ class Commit:
     transaction: int
     added: int
     removed: int
+    since: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; time in ISO format."""
@@ -114,9 +118,16 @@ def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
             ids.get(places[c.cn], places[c.cn][1]),
             c.added,
             c.removed,
+            _since(parts.catalog, row, c.cn),
         )
         for c in found
     ]
+
+
+def _since(catalog: Catalog, row: ViewRow, cn: int) -> int | None:
+    """Where the gap begins that ends at the cn; None: the cn alone brought the change."""
+    gap = catalog.gaps.around(row.id, cn - 1)
+    return None if gap is None else gap.low
 
 
 def _transaction_ids(

@@ -18,10 +18,27 @@ def check_kept(
 ) -> None:
     """OutsideRetention unless the view has a state at cn, and it is kept."""
     check_readable(row, cn)
+    check_no_gap(catalog, row, cn)
     if row.kind == "recomputed":
         _check_recomputed(catalog, row, bases, cn)
     elif not has_every_state(row):
         _check_installed(catalog, store, row, cn)
+
+
+def check_no_gap(catalog: Catalog, row: ViewRow, cn: int) -> None:
+    """OutsideRetention for a cn between two states, with those that can be read instead."""
+    gap = catalog.gaps.around(row.id, cn)
+    if gap is None:
+        return
+    assert row.cn is not None
+    before, after = gap.low, min(gap.high, row.cn)
+    known = f"cn {before} and cn {after}" if before >= row.oldest_cn else f"cn {after}, the oldest"
+    always = "views at level complete have a state at every cn"
+    raise OutsideRetention(
+        f'view "{row.name}" has no state at cn {cn}',
+        detail=f"what came between two states was taken in one step; it has states at {known}",
+        hint=f"read one of these; {always}",
+    )
 
 
 def _check_recomputed(catalog: Catalog, row: ViewRow, bases: Sequence[Base], cn: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -28,6 +29,7 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.serving import At, resolve, row_of, rows_at
+from steadyview.runtime.state_kept import check_no_gap
 from steadyview.warehouse.apply import state_at
 from steadyview.warehouse.states import check_readable
 from steadyview.warehouse.view_store import ViewStore
@@ -54,6 +56,7 @@ def verify_view(
     cn = row.cn if at is None else resolve(parts.catalog, at)
     assert cn is not None
     check_readable(row, cn)
+    check_no_gap(parts.catalog, row, cn)
     frames = Frames(beside(parts.spark))
     sources = [parts.sources[s] for s in sorted(all_sources(plan, plans))]
     with (
@@ -87,7 +90,9 @@ def keeps_state(parts: Parts, plan: Planned, at: At = None) -> bool:
     row = row_of(parts.catalog, plan.name)
     cn = row.cn if at is None else resolve(parts.catalog, at)
     store = ViewStore(parts.root, row, plan.shape)
-    return bool(store.shape.state) and cn is not None and store.state_cn() <= cn
+    if not store.shape.state or cn is None or store.state_cn() > cn:
+        return False
+    return parts.catalog.gaps.around(row.id, cn) is None
 
 
 def _state(frames: Frames, store: ViewStore, cn: int) -> DataFrame:
@@ -120,11 +125,14 @@ def verify_or_tell(
     except (SteadyviewError, *SparkError) as error:
         if ended(parts.spark):
             raise
-        cn = parts.catalog.views.get(plan.name).cn if at is None else resolve(parts.catalog, at)
+        row = parts.catalog.views.get(plan.name)
+        cn = row.cn if at is None else resolve(parts.catalog, at)
         took = time.monotonic() - started
-        return Verification(
+        told = Verification(
             plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error), part=part
         )
+        between = isinstance(error, OutsideRetention) and parts.catalog.gaps.around(row.id, told.cn)
+        return replace(told, no_state=bool(between))
 
 
 class Verifying:

@@ -119,6 +119,14 @@ class ViewStore:
         reached = self.delta.app_version(DELTA)
         return min(reached, self.steps.app_version(STEPS)) if self.shape.state else reached
 
+    def half_written(self) -> int | None:
+        """Up to which cn the steps reach where the delta does not: of a write that was cut short.
+
+        Whoever ends it has to end it there: steps that are stored are not stored again.
+        """
+        steps = self.steps.app_version(STEPS) if self.shape.state else -1
+        return steps if steps > self.delta.app_version(DELTA) else None
+
     def append(self, change: NodeChange, upto: int) -> Appended:
         """Append the change up to cn `upto`; what a table has already is not added again."""
         if change.steps is not None:

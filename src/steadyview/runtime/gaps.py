@@ -1,0 +1,176 @@
+"""At which cns nodes have states: at every one that lies in none of their gaps.
+
+A node whose states only count at the ends of batches takes the window (after, upto] in one step;
+its states are those at `after` and at `upto`, and what lies between is a gap. Who reads it has a
+state at most where it has one:
+
+    a node has a state at c  =>  every node that it reads has a state at c
+
+So a window ends where all the nodes that it is made of have a state, and it has a gap where one of
+them has: a node then takes the whole of it in one step, whatever it is kept at.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from steadyview.catalog import Gap, Gaps
+from steadyview.errors import ViewStopped
+
+
+class KnownGaps:
+    """The gaps of some nodes.
+
+    >>> known = KnownGaps([Gap(1, 4, 9), Gap(1, 9, 12), Gap(2, 0, 4)])
+    >>> known.around(1, 9), known.around(1, 11)
+    (None, Gap(view=1, low=9, high=12))
+    >>> known.newest_common({1: 12, 2: 30}, 11), known.newest_common({1: 12, 2: 2}, 11)
+    (9, 2)
+    """
+
+    def __init__(self, gaps: Iterable[Gap]) -> None:
+        self._of: defaultdict[int, list[Gap]] = defaultdict(list)
+        for gap in sorted(gaps, key=lambda g: g.low):
+            self.add(gap)
+
+    def add(self, gap: Gap) -> None:
+        """A gap behind all that the node has."""
+        self._of[gap.view].append(gap)
+
+    def around(self, node: int, cn: int) -> Gap | None:
+        """The gap in which the cn lies."""
+        gaps = self._of[node]
+        place = bisect_right(gaps, cn, key=lambda g: g.high)
+        return gaps[place] if place < len(gaps) and gaps[place].low < cn else None
+
+    def within(self, node: int, after: int, upto: int) -> bool:
+        """Whether there are cns in (after, upto] that lie in a gap, or only a gap's end does."""
+        gaps = self._of[node]
+        place = bisect_right(gaps, after, key=lambda g: g.high)
+        return place < len(gaps) and gaps[place].low < upto
+
+    def cut(self, node: int, cn: int) -> bool:
+        """Forget what lies beyond the cn; whether there was anything."""
+        gaps = self._of[node]
+        if not gaps or gaps[-1].high <= cn:
+            return False
+        kept = [Gap(g.view, g.low, min(g.high, cn)) for g in gaps if g.low < cn]
+        self._of[node] = [g for g in kept if g.high > g.low + 1]
+        return True
+
+    def newest_common(self, stand: Mapping[int, int], upto: int) -> int:
+        """See `newest_common`."""
+        return newest_common(self.around, stand, upto)
+
+
+def newest_common(
+    around: Callable[[int, int], Gap | None], stand: Mapping[int, int], upto: int
+) -> int:
+    """The newest cn, `upto` at most, at which all of these nodes have a state.
+
+    `around`: the gap of a node in which a cn lies. `stand`: where each stands now, which is a state
+    of its, whatever was begun there.
+    """
+    found = min([upto, *stand.values()])
+    while True:
+        gaps = [g for i, cn in stand.items() if found < cn and (g := around(i, found))]
+        if not gaps:
+            return found
+        found = min(gap.low for gap in gaps)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A node's part of a piece, as far as it is known when the piece begins.
+
+    It goes on after cn `after`. `every_state`: somebody needs a state at every cn. `touched`:
+    whether relations that it reads itself changed. `begun`: up to where a crash has left its steps.
+    """
+
+    node: int
+    reads: Sequence[int]
+    after: int
+    every_state: bool = True
+    touched: bool = True
+    begun: int | None = None
+
+
+class Windows:
+    """The windows of one piece: which are taken in one step, and where each ends.
+
+    What gaps they make is recorded when this is made, before anything of them is written.
+    """
+
+    def __init__(
+        self, gaps: Gaps, windows: Sequence[Window], upto: int, stands: Callable[[int], int]
+    ) -> None:
+        """`windows`: each behind those of what it reads; `stands`: where any node stands."""
+        self._upto = upto
+        self._stands = stands
+        self._windows = {w.node: w for w in windows}
+        after = min((w.after for w in windows), default=upto)
+        self._known = KnownGaps(gaps.of({i for w in windows for i in (w.node, *w.reads)}, after))
+        self._may_reach: dict[int, int] = {}
+        """Where each window ends if all goes well."""
+        self._one_step: set[int] = set()
+        self._moving: set[int] = set()
+        cut = [w for w in windows if self._known.cut(w.node, w.after)]
+        new = [gap for w in windows if (gap := self._entered(w)) is not None]
+        if cut or new:
+            gaps.begin({w.node: w.after for w in windows}, new)
+
+    def one_step(self, node: int) -> bool:
+        """Whether the node's window is taken in one step."""
+        return node in self._one_step
+
+    def end(self, node: int, stand: Mapping[int, int]) -> int:
+        """Where the node's window ends; where it begins, if the node has to wait.
+
+        `stand`: how far the nodes are by now that it reads. ViewStopped for one that can never end
+        where a crash has left its steps.
+        """
+        window = self._windows[node]
+        begun, found = window.begun, self._known.newest_common(stand, self._upto)
+        if begun is None or begun <= window.after:
+            return max(found, window.after)
+        if found > begun and self._known.newest_common(stand, begun) < begun:
+            raise _half_written(begun)
+        return window.after if found < begun else begun
+
+    def _entered(self, window: Window) -> Gap | None:
+        """What is found out about a window: the gap that it makes, if any."""
+        node, after = window.node, window.after
+        known = self._may_reach
+        reach = {i: known[i] if i in known else self._stands(i) for i in window.reads}
+        upto = self._may_reach[node] = max(self._known.newest_common(reach, self._upto), after)
+        if not window.every_state or any(self._known.within(i, after, upto) for i in window.reads):
+            self._one_step.add(node)
+        read = (i in self._moving or (i not in self._windows and reach[i] > after) for i in reach)
+        if upto > after and (window.touched or any(read) or self._behind(window)):
+            self._moving.add(node)
+        if node not in self._one_step & self._moving or upto <= after + 1:
+            return None
+        gap = Gap(node, after, upto)
+        self._known.add(gap)
+        return gap
+
+    def _behind(self, window: Window) -> bool:
+        """Whether something that it reads is further, and so may have changed already."""
+        read = (self._windows[i] for i in window.reads if i in self._windows)
+        return any(other.after > window.after for other in read)
+
+
+def _half_written(cn: int) -> ViewStopped:
+    return ViewStopped(
+        f"a crash has left half of a change up to cn {cn}",
+        detail="what it reads has no state there any more, so the other half cannot be computed",
+        hint="run: steadyview view rebuild, with the view's name",
+    )
+
+
+def newest_state(gaps: Gaps, stand: Mapping[int, int], upto: int) -> int:
+    """The same of what is recorded: the newest cn at which all of these nodes have a state."""
+    return newest_common(gaps.around, stand, upto)
