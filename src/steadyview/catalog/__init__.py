@@ -14,6 +14,7 @@ from steadyview.catalog.files import FileChange
 from steadyview.catalog.gaps import Gap, Gaps
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
+from steadyview.catalog.refreshes import Deferred
 from steadyview.catalog.runs import AdmittedRun
 from steadyview.catalog.sources import SourceState
 from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
@@ -24,6 +25,7 @@ __all__ = [
     "Build",
     "Catalog",
     "Clock",
+    "Deferred",
     "FileChange",
     "Gap",
     "Gaps",

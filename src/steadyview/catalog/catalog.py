@@ -12,6 +12,7 @@ from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
 from steadyview.catalog.files import FileChanges
 from steadyview.catalog.gaps import Gaps
+from steadyview.catalog.refreshes import Refreshes
 from steadyview.catalog.sources import Sources
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
@@ -34,6 +35,7 @@ class Catalog:
         self.audits = Audits(database)
         self.builds = Builds(database)
         self.gaps = Gaps(database)
+        self.refreshes = Refreshes(database)
         self.files = FileChanges(database)
         self._database = database
 

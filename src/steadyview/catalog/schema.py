@@ -12,6 +12,7 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 `typed` holds what Spark said about the types of a view's text over some relations.
 `builds` are first builds that keep what they have read; `spans` say what that is.
 `gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`.
+`refreshes`: of deferred views, how far they are propagated, and for which tick they were refreshed.
 """
 
 from __future__ import annotations
@@ -65,6 +66,11 @@ _GAPS = """CREATE TABLE gaps (
         high INTEGER NOT NULL CHECK (high > low),
         PRIMARY KEY (view, low)
     ) STRICT, WITHOUT ROWID"""
+_REFRESHES = """CREATE TABLE refreshes (
+        view INTEGER PRIMARY KEY REFERENCES views (id),
+        propagated INTEGER NOT NULL,
+        tick INTEGER
+    ) STRICT"""
 _FILE_CHANGES = """CREATE TABLE file_changes (
         path TEXT PRIMARY KEY,
         was TEXT,
@@ -164,6 +170,7 @@ STATEMENTS = (
     _SPANS,
     _BASES,
     _GAPS,
+    _REFRESHES,
     _FILE_CHANGES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -237,8 +244,8 @@ _FROM_6 = (
     "DELETE FROM typed",
 )
 """MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
-_FROM_7 = (_GAPS, f"UPDATE warehouse SET format = {FORMAT}")
-"""Every node had every state."""
+_FROM_7 = (_GAPS, _REFRESHES, f"UPDATE warehouse SET format = {FORMAT}")
+"""Every node had every state, and showed it at once."""
 _STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7)
 UPGRADES = {
     found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)

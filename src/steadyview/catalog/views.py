@@ -19,6 +19,7 @@ from steadyview.catalog.builds import end_readers
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.database import Database
 from steadyview.catalog.files import FileChange, record
+from steadyview.catalog.refreshes import propagate
 from steadyview.catalog.sources import store_evidence
 from steadyview.changes import Loss, RelationName
 
@@ -90,7 +91,8 @@ class ViewRow:
 class Published:
     """The state at `cn` of the view with this id.
 
-    Its delta is read up to `delta_version`, its base at `base_version`.
+    Its delta is read up to `delta_version`, its base at `base_version`. `propagated`: up to which
+    cn its delta leads, where that is further.
     """
 
     view: int
@@ -98,6 +100,7 @@ class Published:
     delta_version: int
     base_cn: int
     base_version: int
+    propagated: int | None = None
 
 
 @dataclass(frozen=True)
@@ -350,6 +353,7 @@ class Views:
             if connection.execute(sql, (view_id,)).fetchone() == ("dropped",):
                 connection.execute("DELETE FROM bases WHERE view = ?", (view_id,))
                 connection.execute("DELETE FROM gaps WHERE view = ?", (view_id,))
+                connection.execute("DELETE FROM refreshes WHERE view = ?", (view_id,))
                 connection.execute("DELETE FROM views WHERE id = ?", (view_id,))
 
     def publish(self, updates: Sequence[Published]) -> None:
@@ -361,6 +365,8 @@ class Views:
             ((last,),) = connection.execute("SELECT last_cn FROM warehouse").fetchall()
             for update in updates:
                 _publish(connection, update, last)
+            reached = {u.view: u.propagated for u in updates if u.propagated is not None}
+            propagate(connection, reached)
 
     def bases(self, view_id: int) -> list[Base]:
         """The base versions that can be read, oldest first."""

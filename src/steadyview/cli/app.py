@@ -17,6 +17,7 @@ from steadyview.cli import (
     history,
     init,
     query,
+    refresh,
     run,
     simulate,
     source,
@@ -42,6 +43,7 @@ app.command("check")(check.command)
 app.command("explain")(explain.command)
 app.command("graph")(graph.command)
 app.command("run")(run.command)
+app.command("refresh")(refresh.command)
 app.command("status")(status.command)
 app.command("query")(query.command)
 app.command("history")(history.command)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from steadyview.errors import StorageUnavailable
 from steadyview.runtime.control import Answer, Stream, write_answer
 from steadyview.runtime.keeping import Keeping
+from steadyview.runtime.refreshing import RefreshWanted
 
 if TYPE_CHECKING:
     from steadyview.runtime.warehouse import Warehouse
@@ -68,6 +69,7 @@ class Attendant:
                 lambda k: k.drop(request["name"], cascade=request["cascade"])
             ),
             "rename": lambda: self._wished(lambda k: _places(k, request)),
+            "refresh": lambda: self._wished(lambda k: _refreshed(k, request)),
             "rebuild": lambda: self._wished(lambda k: k.rebuild(request["name"])),
         }
         return kinds[request["do"]]()
@@ -91,6 +93,11 @@ class Attendant:
         write_answer(stream, {**header, "warnings": list(found.warnings)})
         with pa.ipc.new_stream(stream, rows.table.schema) as sink:
             sink.write_table(rows.table)
+
+
+def _refreshed(keeping: Keeping, request: dict[str, Any]) -> dict[str, Any]:
+    wanted = RefreshWanted(tuple(request["views"]), request["everything"], request["to"])
+    return keeping.refresh(wanted).to_dict()
 
 
 def _places(keeping: Keeping, request: dict[str, Any]) -> list[dict[str, Any]]:

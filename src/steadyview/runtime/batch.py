@@ -65,7 +65,7 @@ class Work:
     """A node's part of a batch: its change after cn `after`, or its first state (`after` None).
 
     `every_state`: whether somebody needs its state at every cn. `begun`: up to where a crash has
-    left its steps, if that is further than its rows.
+    left its steps, if that is further than its rows. `held`: its change is stored, and not shown.
     """
 
     kept: Kept
@@ -73,6 +73,7 @@ class Work:
     after: int | None
     every_state: bool = True
     begun: int | None = None
+    held: bool = False
 
     @property
     def plan(self) -> Planned:
@@ -158,7 +159,8 @@ class _Share:
     def waits_at(self, cn: int) -> bool:
         """Whether a piece that ends at the cn is due for it; also to publish what is there."""
         after, published = self.work.after or 0, self.work.kept.row.cn or 0
-        return not self.over and (after < cn or published < after == cn)
+        unpublished = published < after == cn and not self.work.held
+        return not self.over and (after < cn or unpublished)
 
     def reads(self, scan: int) -> int | None:
         """The id of the node that a scan reads; None: it reads a relation."""
@@ -166,11 +168,15 @@ class _Share:
         return self.work.kept.inputs[origin.node] if isinstance(origin, FromNode) else None
 
 
+Standing = Callable[[int], tuple[ViewStore, int]]
+"""Where the node with an id lives, and the cn at which it is published."""
+
+
 @dataclass(frozen=True)
 class Others:
     """What a batch knows of all nodes: where each lives and stands published, and their gaps."""
 
-    standing: Callable[[int], tuple[ViewStore, int]]
+    standing: Standing
     gaps: Gaps
 
 
@@ -199,7 +205,7 @@ def _with_readers(share: _Share, later: Sequence[_Share]) -> Iterator[_Member]:
 def _alike(reader: _Share, share: _Share) -> bool:
     """Whether the windows of both are the same, and taken in the same way."""
     same = reader.work.after == share.work.after and reader.one_step == share.one_step
-    return same and reader.work.begun in (None, share.upto)
+    return same and not share.work.held and reader.work.begun in (None, share.upto)
 
 
 def _complete(members: Sequence[_Member]) -> list[_Member]:
@@ -347,9 +353,10 @@ class Batch:
 
     def _stands(self, node: int, reached: Mapping[int, Done]) -> int:
         """How far a node is: what a crash has left unpublished of one in this batch counts."""
-        if node in reached:
+        if node in reached and not reached[node].work.held:
             return reached[node].upto
-        stored = (s.work.after for s in self._shares if s.id == node and s.work.after is not None)
+        works = (s.work for s in self._shares if s.id == node and not s.work.held)
+        stored = (work.after for work in works if work.after is not None)
         return max([self._standing(node)[1], *stored])
 
     def _windows(self, behind: Sequence[_Share], upto: int) -> Windows:
@@ -362,6 +369,7 @@ class Batch:
                 share.work.every_state,
                 self._relations_touched(share, upto),
                 share.work.begun,
+                share.work.held,
             )
             for share in behind
         ]

@@ -88,6 +88,7 @@ class Window:
 
     It goes on after cn `after`. `every_state`: somebody needs a state at every cn. `touched`:
     whether relations that it reads itself changed. `begun`: up to where a crash has left its steps.
+    `held`: what comes of it is not shown, so that others read what was shown before.
     """
 
     node: int
@@ -96,6 +97,7 @@ class Window:
     every_state: bool = True
     touched: bool = True
     begun: int | None = None
+    held: bool = False
 
 
 class Windows:
@@ -111,6 +113,7 @@ class Windows:
         self._upto = upto
         self._stands = stands
         self._windows = {w.node: w for w in windows}
+        self._held = {w.node for w in windows if w.held}
         after = min((w.after for w in windows), default=upto)
         self._known = KnownGaps(gaps.of({i for w in windows for i in (w.node, *w.reads)}, after))
         self._may_reach: dict[int, int] = {}
@@ -145,13 +148,17 @@ class Windows:
         node, after = window.node, window.after
         known = self._may_reach
         reach = {i: known[i] if i in known else self._stands(i) for i in window.reads}
-        upto = self._may_reach[node] = max(self._known.newest_common(reach, self._upto), after)
+        upto = max(self._known.newest_common(reach, self._upto), after)
+        if not window.held:
+            self._may_reach[node] = upto
         if not window.every_state or any(self._known.within(i, after, upto) for i in window.reads):
             self._one_step.add(node)
-        read = (i in self._moving or (i not in self._windows and reach[i] > after) for i in reach)
+        read = (i in self._moving or (i not in known and reach[i] > after) for i in reach)
         if upto > after and (window.touched or any(read) or self._behind(window)):
-            self._moving.add(node)
-        if node not in self._one_step & self._moving or upto <= after + 1:
+            self._moving |= {node} - self._held
+        else:
+            return None
+        if node not in self._one_step or upto <= after + 1:
             return None
         gap = Gap(node, after, upto)
         self._known.add(gap)
@@ -159,7 +166,7 @@ class Windows:
 
     def _behind(self, window: Window) -> bool:
         """Whether something that it reads is further, and so may have changed already."""
-        read = (self._windows[i] for i in window.reads if i in self._windows)
+        read = (self._windows[i] for i in window.reads if i in self._may_reach)
         return any(other.after > window.after for other in read)
 
 

@@ -27,6 +27,7 @@ from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.publishing_tables import Tables
 from steadyview.runtime.reconciling import remove_dropped
+from steadyview.runtime.refreshing import Refreshed, RefreshWanted
 from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
 from steadyview.runtime.schemas import (
@@ -215,6 +216,7 @@ class Keeping:
             self._build_now,
             lambda sources: self._maintainer.cycle(sources, building=False),
             lambda sources: self._maintainer.one_by_one(sources, None),
+            self._maintainer.refresh_due,
         )
         self._maintainer.apply()
         self.tables.now()
@@ -324,6 +326,7 @@ class Keeping:
         self._examine(available)
         self._audit_beside(available)
         self._maintainer.swap_ready()
+        self._maintainer.refresh_due(available)
         due = self._maintainer.waiting(available, building=False)
         if not (due or self._maintainer.waiting_alone(available)):
             return False
@@ -362,6 +365,17 @@ class Keeping:
             self._examined = now
             self._take_up(available)
             self._maintainer.examine(sorted(available))
+
+    def refresh(self, wanted: RefreshWanted) -> Refreshed:
+        """Show views as of one moment, together."""
+        return self._maintainer.refresh(wanted)
+
+    def refresh_once(self, wanted: RefreshWanted) -> Refreshed:
+        """The same where nothing else is to be done."""
+        self.captures.start()
+        refreshed = self._maintainer.refresh(wanted)
+        self.tables.now()
+        return refreshed
 
     def rebuild(self, name: str) -> None:
         """Build a view anew, beside what it shows."""

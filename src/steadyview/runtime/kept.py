@@ -18,7 +18,7 @@ gone (`planned_as_kept`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from steadyview.maintenance.algorithms import kind_of
 from steadyview.plans.plan import HIDDEN, FromNode, PlanNode, from_json, to_json
 from steadyview.runtime.planning import VERSIONS, Planned
 from steadyview.runtime.spark_types import Columns
+from steadyview.timing.schedules import RefreshSchedule, refresh_target, schedule
 from steadyview.views.analyze import analyze
 from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import ViewText
@@ -49,6 +50,8 @@ class Kept:
 
     row: ViewRow
     plan: Planned
+    propagated: int | None = None
+    """The cn up to which its changes are at hand, shown or not; None: it has no state."""
 
     @property
     def id(self) -> int:
@@ -81,6 +84,7 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             "plan": None if plan.node is None else to_json(plan.node),
             "inputs": dict(inputs),
             "table": None if plan.text is None else plan.text.table,
+            "refresh": None if plan.text is None else refresh_properties(plan.text),
             # without what the sources said of them last, which changes by itself
             "relations": [replace(r, evidence="").to_json() for r in plan.relations],
             "averages": plan.averages,
@@ -107,6 +111,7 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
         asked["steadyview.fallback"] = "recompute"
     if found.get("table") is not None:
         asked["steadyview.table"] = found["table"]
+    asked |= found.get("refresh") or {}
     made = Planned(
         name,
         tuple((name, type_) for name, type_ in found.get("columns", ())),
@@ -173,6 +178,26 @@ def shape_of(row: ViewRow) -> Shape:
 def trailing_of(row: ViewRow) -> Trailing:
     """How far its table may trail."""
     return trailing(_described(row).get("table"))
+
+
+def refresh_properties(text: ViewText) -> dict[str, str]:
+    """What the file says of when the view is refreshed."""
+    names = ("steadyview.policy", "steadyview.schedule", "steadyview.refresh_to")
+    return {name: text.properties[name] for name in names if name in text.properties}
+
+
+def policy_of(row: ViewRow) -> str:
+    """The view's refresh policy; see `policies`."""
+    refresh = _described(row).get("refresh") or {}
+    return str(refresh.get("steadyview.policy", "immediate"))
+
+
+def schedule_of(row: ViewRow, zone: str) -> tuple[RefreshSchedule, Callable[[int], int]]:
+    """When the view is refreshed, and what each tick brings it to."""
+    refresh = _described(row).get("refresh") or {}
+    found = schedule(refresh.get("steadyview.schedule"), zone)
+    refresh_to = str(refresh.get("steadyview.refresh_to", "tick"))
+    return found, lambda tick: refresh_target(refresh_to, tick, found.zone or zone)
 
 
 def has_every_state(row: ViewRow) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -19,11 +20,11 @@ from steadyview.catalog import BatchRecord
 from steadyview.engine.failures import spark_told
 from steadyview.engine.frames import Frames
 from steadyview.engine.tagged_log import Admitted
-from steadyview.errors import ColumnLost, StorageDamaged
+from steadyview.errors import ColumnLost, StorageDamaged, StorageUnavailable
 from steadyview.papers.conventional import Shadow
 from steadyview.papers.recording import Recordings
 from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment
-from steadyview.runtime.batch import Asked, Batch, Done, Others, Work
+from steadyview.runtime.batch import Asked, Batch, Done, Others, Standing, Work
 from steadyview.runtime.building import Building
 from steadyview.runtime.inputs import RelationInputs
 from steadyview.runtime.kept import Kept, kept_at_every_cn
@@ -36,6 +37,7 @@ from steadyview.runtime.pieces import SIZE, note
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.publisher import Publisher
 from steadyview.runtime.reconciling import Reconciling
+from steadyview.runtime.refreshing import Refreshed, Refreshing, RefreshWanted, Ways
 from steadyview.runtime.renewing import readers
 from steadyview.runtime.rolling import Rolling
 from steadyview.runtime.schedule import WorkSchedule
@@ -84,6 +86,10 @@ class Maintainer:
         self._mending = Mending(parts, self._project)
         self._rolling = Rolling(parts, outcomes)
         self._whole = WholeViews(parts, self._project)
+        self._refreshing = Refreshing(
+            parts, self._project, self._schedule, self.losses, self.faults
+        )
+        self._ways = Ways(wait_for, self._stands, self._advanced, self._publication)
         self._alone = OneByOne(parts, self._schedule, outcomes, wait_for, self._recordings)
 
     def reconcile(self) -> None:
@@ -166,6 +172,16 @@ class Maintainer:
     def waiting_alone(self, available: frozenset[str]) -> bool:
         """Whether a view that no batch keeps waits for its turn."""
         return self._alone.waiting(available)
+
+    def refresh(self, wanted: RefreshWanted) -> Refreshed:
+        """Show deferred views as of one moment, together; see `refreshing`."""
+        with spark_told(self._parts.root):
+            return self._refreshing.refreshed(wanted, self._ways)
+
+    def refresh_due(self, available: frozenset[str]) -> bool:
+        """The same for the views whose schedule has a new tick; whether there were any."""
+        with spark_told(self._parts.root):
+            return self._refreshing.scheduled(available, self._ways)
 
     def one_by_one(self, available: frozenset[str], seconds: float | None) -> None:
         """The views that no batch keeps: see `OneByOne.turn`."""
@@ -269,31 +285,70 @@ class Maintainer:
             def recomputed() -> Iterator[Done]:
                 return self._whole.done(whole, moment, folder, frames)
 
-            def publish(done: Sequence[Done]) -> None:
-                self._publication.publish(done, admitted)
+            def take(done: Sequence[Done], last: bool) -> bool:
+                # recomputed views have a state at the end alone
+                self._publication.publish([*done, *recomputed()] if last else done, admitted)
+                return self._ends_turn()
 
             if any(k.row.cn is None for k in found):
                 for done in chain(batch.first_states(), recomputed()):
                     self._publication.first_state(done, admitted, mark)
                 self._record(after, moment.upto, batch.asked, started)
             else:
-                self._pieces(batch, after, recomputed, publish, started)
+                self._pieces(batch, after, started, take)
         for work in works:
             if work.after is not None:
                 self._recordings.asked(work.plan.name, batch.asked.sent)
         return moment.upto
 
+    def _advanced(
+        self, found: Sequence[Kept], moment: Moment, standing: Standing
+    ) -> tuple[list[Done], dict[str, Admitted]]:
+        """Compute and store the changes of these rows up to the moment's cn; publish nothing.
+
+        Ends early where one of them fails, for the others are not needed then, or when all ends.
+        """
+        started = self._parts.clock.now_us()
+        works = [w for w in self._works([k for k in found if k.plan.node is not None])]
+        works = [replace(w, held=False) for w in works]
+        after = min((w.after for w in works if w.after is not None), default=moment.upto)
+        admitted, works = self._admitted(works, moment, after)
+        whole = [k for k in found if k.plan.node is None and k.plan.sources <= admitted.keys()]
+        reached: dict[int, Done] = {}
+        with self._scratch() as (frames, folder):
+            if works:
+                relations = RelationInputs(frames, folder, moment, admitted, self._parts.log)
+                others = Others(standing, self._parts.catalog.gaps)
+                batch = Batch(frames, folder, moment, relations, others)
+                batch.prepare(works)
+
+                def take(done: Sequence[Done], _: bool) -> bool:
+                    for d in done:
+                        before = reached.get(d.work.kept.id)
+                        changes = d.changes + (before.changes if before else 0)
+                        reached[d.work.kept.id] = replace(d, changes=changes)
+                    return any(d.failed for d in done) or self.ending()
+
+                self._pieces(batch, after, started, take)
+            if self.ending() and any(d.upto < moment.upto for d in reached.values()):
+                raise StorageUnavailable(
+                    "the process that keeps the views ended",
+                    hint="refresh again: what was computed stays",
+                )
+            reached |= {d.work.kept.id: d for d in self._whole.done(whole, moment, folder, frames)}
+        return list(reached.values()), admitted
+
     def _pieces(
         self,
         batch: Batch,
         after: int,
-        recomputed: Callable[[], Iterator[Done]],
-        publish: Callable[[Sequence[Done]], None],
         started: int,
+        take: Callable[[Sequence[Done], bool], bool],
     ) -> None:
-        """Piece by piece, each published; recomputed views have a state at the end alone.
+        """Piece by piece; `take` gets what each did, and says whether to end behind it.
 
-        Who ends in between has published whole pieces; the next life goes on behind them.
+        Its second argument: whether that was the last piece. Who ends in between has whole pieces;
+        the next life goes on behind them.
         """
         over = False
         while not over:
@@ -303,10 +358,9 @@ class Maintainer:
             done = batch.piece(upto)
             SIZE.took(rows, time.monotonic() - begun)
             last = upto == batch.upto or batch.over
-            publish([*done, *recomputed()] if last else done)
+            over = take(done, last) or last
             self._record(after, upto, batch.asked.since(before), started)
             after, started = upto, self._parts.clock.now_us()
-            over = last or self._ends_turn()
 
     def _admitted(
         self, works: Sequence[Work], moment: Moment, after: int
@@ -347,9 +401,11 @@ class Maintainer:
         """What is to be done for each view; one whose files are gone or damaged stops."""
         views = self._parts.catalog.views
         every = kept_at_every_cn([*views.all(), *views.replacements()])
+        known = self._schedule.policies()
         for kept in found:
             try:
-                yield self._work(kept, every_state=kept.id in every)
+                work = self._work(kept, every_state=kept.id in every)
+                yield replace(work, held=not known[kept.id].shows)
             except StorageDamaged as damage:
                 self._outcomes.damaged(kept, damage)
 
@@ -358,7 +414,8 @@ class Maintainer:
         if cn is None:
             store.create()
             return Work(kept, store, None)
-        after, begun = max(cn, store.propagated()), store.half_written()
+        ahead = max(cn, kept.propagated or cn)
+        after, begun = max(ahead, store.propagated()), store.half_written()
         return Work(kept, store, after, every_state, begun)
 
     def _stands(self, view_id: int) -> tuple[ViewStore, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from steadyview.catalog import Base, Published
 from steadyview.crash_points import crash_point
@@ -75,4 +76,7 @@ def _published(done: Done) -> Published | None:
     )
     if base is None or done.fault is not None or (row.cn is None and done.failed):
         return None
-    return Published(row.id, done.upto, done.delta_version, base.cn, base.version)
+    found = Published(row.id, done.upto, done.delta_version, base.cn, base.version)
+    if not done.work.held or row.cn is None:
+        return found
+    return replace(found, cn=row.cn, propagated=done.upto)

@@ -327,6 +327,7 @@ class Reconciling:
     def running(self) -> list[Kept]:
         """The rows that are kept or being built, with the plans to do it by, by name."""
         rows = self._by_id()
+        deferred = self._parts.catalog.refreshes.all()
         going = {r.id for r in rows.values() if r.state in ("building", "active")}
         needed = _with_inputs([r for r in rows.values() if r.name in self._names], rows)
         found = []
@@ -338,7 +339,8 @@ class Reconciling:
             if plan is not None and inputs.keys() >= {*plan.parents} and rows.keys() >= {
                 *inputs.values()
             }:
-                found.append(Kept(row, plan))
+                ahead = deferred[row.id].propagated if row.id in deferred else -1
+                found.append(Kept(row, plan, None if row.cn is None else max(row.cn, ahead)))
         return found
 
     def plan_of(self, row: ViewRow) -> Planned | None:

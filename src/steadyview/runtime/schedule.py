@@ -1,19 +1,22 @@
 """Who is due: the rows that wait for a first state, or for admitted transactions.
 
 A row is kept in one of two ways: by batches, many rows together, or alone, transaction by
-transaction (`one_by_one`). First states are all alike. Who may not go on for now is left out: one
-whose source is away, that reads a table which cannot be read, or that is tried again later.
+transaction (`one_by_one`). First states are all alike. Of the rows of batches, those that are
+propagated at once take part in every batch, the others when they are refreshed. Who may not go on
+for now is left out: one whose source is away, that reads a table which cannot be read, or that is
+tried again later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from steadyview.catalog import ViewRow
 from steadyview.runtime.gaps import newest_state
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.losses import Losses
 from steadyview.runtime.parts import Parts
+from steadyview.runtime.policies import Policy, policies
 from steadyview.runtime.reconciling import Reconciling
 from steadyview.runtime.trouble import Faults
 
@@ -37,8 +40,18 @@ class WorkSchedule:
         self._faults = faults
 
     def batched(self) -> list[Kept]:
-        """The rows that batches keep."""
-        return [k for k in self._running() if k.row.cn is not None and not k.plan.forced]
+        """The rows that every batch takes along."""
+        return self.of_batches(lambda policy: policy.propagates)
+
+    def of_batches(self, which: Callable[[Policy], bool]) -> list[Kept]:
+        """The rows that batches keep, of some policies."""
+        running = [k for k in self._running() if k.row.cn is not None and not k.plan.forced]
+        known = self.policies()
+        return [k for k in running if which(known[k.id])]
+
+    def policies(self) -> dict[int, Policy]:
+        """Of all rows, by their ids."""
+        return policies([*self._views.all(), *self._views.replacements()])
 
     def alone(self) -> list[Kept]:
         """The rows that are kept transaction by transaction, each for itself."""
@@ -64,8 +77,9 @@ class WorkSchedule:
 
     def behind(self, rows: Iterable[Kept], upto: int) -> bool:
         """Whether one of them is not where it can come to by cn `upto`."""
-        running = {k.id: k for k in self._running()}
-        return any((k.row.cn or 0) < self._reach(k, running, upto) for k in rows)
+        shown = self.policies()
+        going = {k.id: k for k in self._running() if shown[k.id].shows}
+        return any((k.propagated or 0) < self._reach(k, going, upto) for k in rows)
 
     def _reach(self, kept: Kept, running: Mapping[int, Kept], last: int) -> int:
         """How far a node can come: no further than one that it reads and that stands still."""
@@ -82,7 +96,7 @@ class WorkSchedule:
 
     def far_behind(self) -> set[int]:
         """The ids of the rows of batches that hold the others up."""
-        reached = {k.id: k.row.cn for k in self.batched() if k.row.cn is not None}
+        reached = {k.id: k.propagated for k in self.batched() if k.propagated is not None}
         foremost = max(reached.values(), default=0)
         return {i for i, cn in reached.items() if foremost - cn > FAR_BEHIND}
 

@@ -25,13 +25,16 @@ def check_kept(
         _check_installed(catalog, store, row, cn)
 
 
-def check_no_gap(catalog: Catalog, row: ViewRow, cn: int) -> None:
-    """OutsideRetention for a cn between two states, with those that can be read instead."""
+def check_no_gap(catalog: Catalog, row: ViewRow, cn: int, newest: int | None = None) -> None:
+    """OutsideRetention for a cn between two states, with those that can be had instead.
+
+    `newest`: the last one, if it is beyond what the view shows.
+    """
     gap = catalog.gaps.around(row.id, cn)
     if gap is None:
         return
     assert row.cn is not None
-    before, after = gap.low, min(gap.high, row.cn)
+    before, after = gap.low, min(gap.high, newest or row.cn)
     known = f"cn {before} and cn {after}" if before >= row.oldest_cn else f"cn {after}, the oldest"
     always = "views at level complete have a state at every cn"
     raise OutsideRetention(

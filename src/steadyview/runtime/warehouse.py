@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steadyview.catalog import Catalog, Lease, holder
+from steadyview.catalog import Catalog, Lease, from_us, holder
 from steadyview.errors import (
     ConfigError,
     SteadyviewError,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from steadyview.runtime.keeping import Keeping, Report
     from steadyview.runtime.parts import Parts
     from steadyview.runtime.planning import Planned, Refused
+    from steadyview.runtime.refreshing import ShownAt
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
@@ -327,6 +328,38 @@ class Warehouse:
         with self._lease("source resnapshot"):
             made, _ = begin_anew(self._parts, self._parts.sources[name])
             return made
+
+    def refresh(
+        self,
+        views: Sequence[str],
+        to: At = None,
+        *,
+        everything: bool = False,
+        wait: timedelta | None = None,
+    ) -> ShownAt:
+        """Bring views to one moment and show all of them there together, or none.
+
+        `to`: a cn or a time, by default all that is committed at their sources by now. `everything`
+        instead of names: all views, with an earlier `to` the deferred ones. `wait`: so long at most
+        for a moment that is still to come.
+        """
+        from steadyview.runtime.keeping import Keeping
+        from steadyview.runtime.refreshing import Refreshed, RefreshWanted
+        from steadyview.runtime.targets import target
+
+        if bool(views) == everything:
+            raise ConfigError("name the views to refresh, or say --all")
+        cn = None if to is None else target(self._catalog, self._clock, to, wait)
+        request = {"do": "refresh", "views": [*views], "everything": everything, "to": cn}
+        if (done := self._elsewhere(request)) is not None:
+            found = Refreshed.of(done["done"])
+        else:
+            wanted = RefreshWanted(tuple(views), everything, cn)
+            with self._lease("refresh"):
+                plan = self._view_plans.for_run(None, may_recall=True)
+                with self._kept(Keeping(self._parts, plan)) as keeping:
+                    found = keeping.refresh_once(wanted)
+        return found.at(from_us(self._catalog.commits.time_of(found.cn)))
 
     def rebuild(self, name: str) -> None:
         """Have a view built anew, beside what it shows, by the next run."""

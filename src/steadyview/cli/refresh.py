@@ -1,0 +1,66 @@
+"""`steadyview refresh [VIEW...]`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from steadyview.cli.completion import view_names
+from steadyview.cli.opening import opened
+from steadyview.cli.options import (
+    HERE,
+    DebugOption,
+    JsonOption,
+    ProjectOption,
+    parse_at,
+    parse_time,
+)
+from steadyview.cli.reporting import reporting
+from steadyview.cli.tables import note, print_json
+from steadyview.cli.values import iso_time
+
+
+def command(
+    views: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[VIEW]...", help="Which views.", autocompletion=view_names),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All views; with an earlier --to, the deferred ones.")
+    ] = False,
+    to: Annotated[
+        str,
+        typer.Option(metavar="CN, TIME or now", help="A commit number, an ISO time, or now."),
+    ] = "now",
+    wait: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Wait so long for a moment to come, say 30s."),
+    ] = None,
+    project: ProjectOption = HERE,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Bring views to one moment, and show all of them there together, or none.
+
+    For views with a policy: [bold]ipda[/], [bold]dpda[/] or [bold]snapshot[/] in their files. What
+    they read, and is behind, is taken along. By default to all that was committed at their sources
+    when the command began. A running [bold]steadyview run[/] does it between two batches.
+
+    [bold]Examples[/]
+
+        steadyview refresh monthly_revenue daily_revenue
+
+        steadyview refresh --all --to 2026-11-16T00:00:00Z
+    """
+    moment = None if to == "now" else parse_at(to)
+    seconds = parse_time(wait)
+    with reporting(as_json=json, debug=debug), opened(project) as warehouse:
+        done = warehouse.refresh(views or [], moment, everything=everything, wait=seconds)
+        if json:
+            print_json({**done.to_dict(), "time": iso_time(done.time)})
+            return
+        for name in done.views:
+            print(f'"{name}" shows cn {done.cn}, {iso_time(done.time)}')
+        if done.along:
+            note(f"taken along, for they are read: {', '.join(done.along)}")

@@ -1,0 +1,309 @@
+"""Refreshes: deferred views are brought to one cn, and shown there together.
+
+Views that are asked for take along what they read and is behind. All of them are computed up to the
+target first, each to where it stands plus its change; then one catalog transaction shows them all:
+
+    a refresh to c  =>  every view that it names is shown at c, or none of them moves
+
+So views of any policies agree after it, at a moment that somebody chose. What is computed and not
+shown when something fails in between stays in the change tables, and is not computed again.
+
+A view is never shown beyond what it reads: a child follows its parents' refreshes. Nothing goes
+back: a target behind what a view shows is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from steadyview.engine.tagged_log import Admitted
+from steadyview.errors import ConfigError, DefiniteError, OutsideRetention, ViewStopped
+from steadyview.nearest import nearest_or_all
+from steadyview.query.moment import Moment, WaitFor, open_moment
+from steadyview.runtime.batch import Done, Standing, Work
+from steadyview.runtime.kept import Kept, is_hidden, schedule_of
+from steadyview.runtime.losses import Losses
+from steadyview.runtime.parts import Parts
+from steadyview.runtime.publisher import Publisher
+from steadyview.runtime.reconciling import Reconciling
+from steadyview.runtime.schedule import WorkSchedule
+from steadyview.runtime.state_kept import check_no_gap
+from steadyview.runtime.trouble import Faults
+
+
+@dataclass(frozen=True)
+class RefreshWanted:
+    """Which views, or all of them, and to which cn; None: all that is committed by now."""
+
+    views: tuple[str, ...] = ()
+    everything: bool = False
+    to: int | None = None
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """Where the views are now, and which others were taken along as they read them."""
+
+    cn: int
+    views: tuple[str, ...]
+    along: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def of(found: Mapping[str, Any]) -> Refreshed:
+        """Back from JSON."""
+        return Refreshed(found["cn"], tuple(found["views"]), tuple(found["along"]))
+
+    def at(self, time: datetime) -> ShownAt:
+        """With the commit time of the cn."""
+        return ShownAt(self.cn, self.views, self.along, time=time)
+
+
+@dataclass(frozen=True)
+class ShownAt(Refreshed):
+    """The same with the cn's commit time."""
+
+    time: datetime = field(kw_only=True)
+
+
+class Advance(Protocol):
+    """How changes are computed."""
+
+    def __call__(
+        self, rows: Sequence[Kept], moment: Moment, standing: Standing
+    ) -> tuple[list[Done], dict[str, Admitted]]:
+        """Compute and store the rows' changes up to the moment's cn; publish nothing."""
+
+
+class Refreshing:
+    """Refreshes the views of one warehouse; used by the thread of batches alone."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        project: Reconciling,
+        schedule: WorkSchedule,
+        losses: Losses,
+        faults: Faults,
+    ) -> None:
+        self._parts = parts
+        self._project = project
+        self._schedule = schedule
+        self._losses = losses
+        self._faults = faults
+
+    def refreshed(self, wanted: RefreshWanted, ways: Ways) -> Refreshed:
+        """Do it; an error says what is wrong with which view, and nothing has moved then."""
+        names = [k.name for k in self._chosen(wanted)]
+        with open_moment(self._sources(names), ways.wait_for, self._parts.catalog) as moment:
+            # what a loss may have touched is shown by nobody
+            self._losses.stop_lost(self._project.running())
+            self._losses.examine(moment.snapshots)
+            to = moment.upto if wanted.to is None else wanted.to
+            rows = self._chosen(wanted)
+            _check_known(to, moment)
+            return self._shown_at(rows, moment.at(to, {}), ways)
+
+    def scheduled(self, available: frozenset[str], ways: Ways) -> bool:
+        """Refresh the views whose schedule has a new tick, those of one target together."""
+        due = self._due(available)
+        for (target, tick), rows in sorted(due.items(), key=lambda item: item[0]):
+            self._at_tick(target, [k.name for k in rows], ways)
+            self._parts.catalog.refreshes.ticked([k.id for k in rows], tick)
+        return bool(due)
+
+    # --- who is due --------------------------------------------------------------------------
+
+    def _due(self, available: frozenset[str]) -> dict[tuple[int, int], list[Kept]]:
+        """Views by the time that they are to show, and the tick at which that became due."""
+        now, zone = self._parts.clock.now_us(), self._parts.project.timezone
+        known = self._parts.catalog.refreshes.all()
+        found: dict[tuple[int, int], list[Kept]] = {}
+        for kept in self._deferred():
+            schedule, target = schedule_of(kept.row, zone)
+            tick = schedule.latest(now)
+            last = known[kept.id].tick if kept.id in known else None
+            if tick is None or tick <= max(last or 0, kept.row.begun):
+                continue
+            ready = {n.name for n in self._sources([kept.name])} <= available
+            if ready and not self._faults.waits(kept.label):
+                found.setdefault((target(tick), tick), []).append(kept)
+        return found
+
+    def _at_tick(self, target: int, names: Sequence[str], ways: Ways) -> None:
+        try:
+            cn = self._parts.catalog.commits.cn_at(target)
+            running = {k.name: k for k in self._project.running()}
+            behind = [n for n in names if n in running and (running[n].row.cn or 0) < cn]
+            if behind:
+                self.refreshed(RefreshWanted(tuple(behind), to=cn), ways)
+        except DefiniteError as error:
+            for name in names:
+                self._parts.catalog.views.tell(name, str(error))
+
+    def _deferred(self) -> list[Kept]:
+        """The views that wait for refreshes, as they stand."""
+        known = self._schedule.policies()
+        return [k for k in self._views() if not known[k.id].shows]
+
+    def _views(self) -> list[Kept]:
+        running = self._project.running()
+        return [k for k in running if k.row.cn is not None and not is_hidden(k.row)]
+
+    def _chosen(self, wanted: RefreshWanted) -> list[Kept]:
+        """The views that are asked for; ConfigError or ViewStopped for one that cannot be."""
+        views = {k.name.lower(): k for k in self._views() if not k.row.replacement}
+        known = self._schedule.policies()
+        if wanted.everything:
+            found = [k for k in views.values() if not k.plan.forced]
+            return [k for k in found if wanted.to is None or not known[k.id].shows]
+        chosen = [views.get(n.lower()) or self._missing(n, views) for n in wanted.views]
+        for kept in chosen:
+            if kept.plan.forced:
+                raise _not_deferred(kept.name, "is kept by an algorithm of its own")
+            if wanted.to is not None and known[kept.id].shows:
+                raise _not_deferred(kept.name, "is immediate: it shows every commit by itself")
+        return chosen
+
+    def _missing(self, name: str, views: Mapping[str, Kept]) -> Kept:
+        row = next(
+            (r for r in self._parts.catalog.views.all() if r.name.lower() == name.lower()), None
+        )
+        if row is None or is_hidden(row):
+            names = [k.name for k in views.values()]
+            raise ConfigError(f'there is no view "{name}"', hint=nearest_or_all(name, names))
+        why = row.error or "it has no first state yet: steadyview run builds it"
+        raise ViewStopped(f'view "{row.name}" cannot be refreshed: it is {row.state}', detail=why)
+
+    # --- doing it ----------------------------------------------------------------------------
+
+    def _sources(self, names: Iterable[str]) -> list[Any]:
+        """All sources that these views read, themselves or over others."""
+        running = {k.id: k for k in self._project.running()}
+        left = [k for k in running.values() if k.name in names]
+        found: set[str] = set()
+        while left:
+            kept = left.pop()
+            found |= kept.plan.sources
+            left += [running[i] for i in kept.inputs.values() if i in running]
+        return [self._parts.sources[name] for name in sorted(found)]
+
+    def _shown_at(self, rows: Sequence[Kept], moment: Moment, ways: Ways) -> Refreshed:
+        cn = moment.upto
+        for kept in rows:
+            if (kept.row.cn or 0) > cn:
+                raise _goes_back(kept, cn)
+        with_parents = self._with_parents(rows, cn)
+        behind = [k for k in with_parents if (k.propagated or 0) < cn]
+        ahead = [k for k in with_parents if (k.propagated or 0) >= cn]
+        self._check_states(with_parents, ahead, cn)
+        done = [self._as_it_is(k, cn) for k in ahead]
+        stores = {d.work.kept.id: d.work.store for d in done}
+
+        def standing(node: int) -> Any:
+            return (stores[node], cn) if node in stores else ways.standing(node)
+
+        found, admitted = ways.advance(behind, moment, standing)
+        _check_arrived(found, cn)
+        ways.publisher.publish([*done, *found], admitted)
+        named = {k.id for k in rows}
+        along = (k.name for k in with_parents if k.id not in named and not is_hidden(k.row))
+        return Refreshed(cn, tuple(k.name for k in rows), tuple(sorted(along)))
+
+    def _with_parents(self, rows: Sequence[Kept], cn: int) -> list[Kept]:
+        """The rows that do not show cn yet, with all of what they read that does not."""
+        running = {k.id: k for k in self._project.running()}
+        found: dict[int, Kept] = {}
+        left = [k for k in rows if (k.row.cn or 0) < cn]
+        while left:
+            kept = left.pop()
+            if kept.id not in found:
+                found[kept.id] = kept
+                read = [running.get(i) for i in kept.inputs.values()]
+                if missing := [n for n, k in zip(kept.inputs, read, strict=True) if k is None]:
+                    raise _stands_still(kept, missing[0])
+                left += [k for k in read if k is not None and (k.row.cn or 0) < cn]
+        return sorted(found.values(), key=lambda k: k.name)
+
+    def _check_states(self, rows: Sequence[Kept], ahead: Collection[Kept], cn: int) -> None:
+        """OutsideRetention if the cn lies where one of them, or what it reads, has no state."""
+        views = self._parts.catalog.views
+        for kept in ahead:
+            check_no_gap(self._parts.catalog, kept.row, cn, kept.propagated)
+        going = {k.id for k in rows}
+        for kept in rows:
+            for parent in (views.row(i) for i in kept.inputs.values() if i not in going):
+                check_no_gap(self._parts.catalog, parent, cn)
+
+    def _as_it_is(self, kept: Kept, cn: int) -> Done:
+        """What is propagated already needs only to be shown."""
+        store = self._project.store(kept)
+        return Done(Work(kept, store, cn), cn, store.delta.version())
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What a refresh needs of those who keep the views."""
+
+    wait_for: WaitFor
+    standing: Standing
+    advance: Advance
+    publisher: Publisher
+
+
+def _check_known(cn: int, moment: Moment) -> None:
+    if cn > moment.newest:
+        raise OutsideRetention(
+            f"there is no commit {cn} yet",
+            detail=f"the newest one is {moment.newest}",
+            hint="wait for it with --wait, or refresh to now",
+        )
+
+
+def _check_arrived(found: Iterable[Done], cn: int) -> None:
+    """The first error; nothing is shown then."""
+    for done in found:
+        name = done.work.kept.name
+        if done.error is not None:
+            raise ViewStopped(
+                f'view "{name}" cannot be refreshed to cn {cn}',
+                detail=done.error,
+                hint="no view was moved; mend the value at its source, or refresh to an earlier cn",
+            )
+        if done.fault is not None:
+            raise done.fault
+        if done.upto < cn:
+            raise ViewStopped(
+                f'view "{name}" cannot be refreshed to cn {cn}',
+                detail=f"what it reads has no state there; it could come to cn {done.upto}",
+            )
+
+
+def _goes_back(kept: Kept, cn: int) -> DefiniteError:
+    return OutsideRetention(
+        f'view "{kept.name}" cannot be refreshed to cn {cn}',
+        detail=f"it shows cn {kept.row.cn} already, and no view goes back",
+        hint=f'read the earlier state: steadyview query "SELECT * FROM {kept.name}" --at {cn}',
+    )
+
+
+def _stands_still(kept: Kept, parent: str) -> DefiniteError:
+    return ViewStopped(
+        f'view "{kept.name}" cannot be refreshed',
+        detail=f'it reads "{parent}", which is not kept now',
+        hint="steadyview status says why",
+    )
+
+
+def _not_deferred(name: str, why: str) -> ConfigError:
+    return ConfigError(
+        f'view "{name}" cannot be refreshed to an earlier moment',
+        detail=f"it {why}",
+        hint="leave it out, or give it a policy: TBLPROPERTIES ('steadyview.policy' = 'dpda')",
+    )
