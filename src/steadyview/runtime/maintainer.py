@@ -302,18 +302,18 @@ class Maintainer:
         return moment.upto
 
     def _advanced(
-        self, found: Sequence[Kept], moment: Moment, standing: Standing
+        self, rows: Sequence[Kept], moment: Moment, standing: Standing
     ) -> tuple[list[Done], dict[str, Admitted]]:
         """Compute and store the changes of these rows up to the moment's cn; publish nothing.
 
         Ends early where one of them fails, for the others are not needed then, or when all ends.
         """
         started = self._parts.clock.now_us()
-        works = [w for w in self._works([k for k in found if k.plan.node is not None])]
+        works = [w for w in self._works([k for k in rows if k.plan.node is not None])]
         works = [replace(w, held=False) for w in works]
         after = min((w.after for w in works if w.after is not None), default=moment.upto)
         admitted, works = self._admitted(works, moment, after)
-        whole = [k for k in found if k.plan.node is None and k.plan.sources <= admitted.keys()]
+        whole = [k for k in rows if k.plan.node is None and k.plan.sources <= admitted.keys()]
         reached: dict[int, Done] = {}
         with self._scratch() as (frames, folder):
             if works:
