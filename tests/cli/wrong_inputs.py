@@ -50,6 +50,7 @@ path = "crm.db"
 tables = ["customers"]
 """
 CREATE = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ({}) AS SELECT id FROM sales.orders"
+DEFERRED = CREATE.format("'steadyview.policy' = 'ipda', {}")
 Told = Callable[[Path], str]
 """What is told about one input, tried in an empty folder."""
 
@@ -237,6 +238,8 @@ INPUTS: Mapping[str, Told] = {
     "tables that are no list": project('tables = ["customers"]', 'tables = "customers"'),
     "a table named twice": project('["customers"]', '["customers", "customers"]'),
     "a retention that is no duration": project('"shop"', '"shop"\nretention = "7 dais"'),
+    "a misspelt time zone": project('"shop"', '"shop"\ntimezone = "Europe/Berln"'),
+    "a time zone that is none": project('"shop"', '"shop"\ntimezone = "7 o\'clock"'),
     "an audit that is not known": project('path = "crm.db"', 'path = "crm.db"\naudit = "dayly"'),
     "a warehouse that is no folder": project('"shop"', '"shop"\nwarehouse = "s3://bucket/w"'),
     "a variable that is not set": project(variable="OTHER"),
@@ -260,6 +263,25 @@ INPUTS: Mapping[str, Told] = {
     "a misspelt level": view(CREATE.format("'steadyview.level' = 'stong'")),
     "a misspelt fallback": view(CREATE.format("'steadyview.fallback' = 'recomput'")),
     "a misspelt table setting": view(CREATE.format("'steadyview.table' = 'every bath'")),
+    "a misspelt policy": view(CREATE.format("'steadyview.policy' = 'snapshoot'")),
+    "a misspelt schedule": view(DEFERRED.format("'steadyview.schedule' = 'evry 10 minuts'")),
+    "a schedule that is none": view(DEFERRED.format("'steadyview.schedule' = 'sometimes'")),
+    "a misspelt time zone of a schedule": view(
+        DEFERRED.format("'steadyview.schedule' = 'daily at 06:00 Berlin'")
+    ),
+    "a time of day that is none": view(DEFERRED.format("'steadyview.schedule' = 'daily at 24:00'")),
+    "too few fields of cron": view(DEFERRED.format("'steadyview.schedule' = 'cron 0 6 * *'")),
+    "a day that never comes": view(DEFERRED.format("'steadyview.schedule' = 'cron 0 6 31 2 *'")),
+    "a misspelt time to refresh to": view(
+        DEFERRED.format("'steadyview.refresh_to' = 'end of dya'")
+    ),
+    "a schedule of an immediate view": view(
+        CREATE.format("'steadyview.schedule' = 'every 5 minutes'")
+    ),
+    "a policy and an algorithm": view(DEFERRED.format("'steadyview.algorithm' = 'sweep'")),
+    "a policy and a view that may be recomputed": view(
+        DEFERRED.format("'steadyview.fallback' = 'recompute'")
+    ),
     "a misspelt algorithm": view(CREATE.format("'steadyview.algorithm' = 'swep'")),
     "an algorithm that needs keys": view(CREATE.format("'steadyview.algorithm' = 'strobe'")),
     # a view's SQL

@@ -22,12 +22,13 @@ from typing import Any
 
 from steadyview.errors import ConfigError
 from steadyview.nearest import did_you_mean
+from steadyview.timing import UnknownZone, check_zone
 
 FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
 
 _SECTIONS = ("project", "spark", "sources")
-_PROJECT_KEYS = ("name", "warehouse", "retention", "shared", "class_archive")
+_PROJECT_KEYS = ("name", "warehouse", "retention", "timezone", "shared", "class_archive")
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "postgresql": (("type", "url", "tables"), ("slot", "publication", "audit")),
@@ -44,6 +45,7 @@ _EXAMPLES = {
     "name": '"shop"',
     "warehouse": '"warehouse"',
     "retention": '"7 days"',
+    "timezone": '"Europe/Berlin"',
     "type": '"postgresql", or "sqlite"',
     "url": '"${SALES_URL}", with SALES_URL=postgresql://user@host/database in the environment',
     "path": '"crm.db"',
@@ -84,6 +86,8 @@ class ProjectConfig:
     """Whether the group of the warehouse's folder may read and write in it, too."""
     class_archive: bool = True
     """Whether an archive of Spark's classes is kept in the user's cache folder."""
+    timezone: str = "UTC"
+    """The time zone of schedules that name none."""
 
 
 def load_project(
@@ -108,6 +112,7 @@ def load_project(
         unready=unready,
         shared=_flag(project, "shared", file, default=False),
         class_archive=_flag(project, "class_archive", file, default=True),
+        timezone=_timezone(project, file),
     )
 
 
@@ -230,6 +235,20 @@ def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
             f'"retention" in [project] of {file} is not a duration: "{text}"',
             detail="a duration is a whole number of minutes, hours, days or weeks, not zero",
             hint=_example("retention"),
+        ) from None
+
+
+def _timezone(project: Mapping[str, Any], file: Path) -> str:
+    if "timezone" not in project:
+        return "UTC"
+    text = _text(project, "timezone", "project", file)
+    try:
+        return check_zone(text)
+    except UnknownZone as unknown:
+        raise ConfigError(
+            f'"timezone" in [project] of {file} is not a time zone: "{text}"',
+            detail="a zone is a name of the IANA database, in its upper and lower case",
+            hint=unknown.hint or _example("timezone"),
         ) from None
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean, nearest
+from steadyview.timing import REFRESH_TO, UnknownZone, schedule, schedule_meant
 from steadyview.views.misreadings import misspelt_word
 from steadyview.views.source_text import SourceText, Token
 from steadyview.views.trailing import FORMS, trailing
@@ -25,9 +26,24 @@ PROPERTIES = (
     "steadyview.algorithm",
     "steadyview.fallback",
     "steadyview.table",
+    "steadyview.policy",
+    "steadyview.schedule",
+    "steadyview.refresh_to",
 )
 LEVELS = ("convergent", "weak", "strong", "complete")
 FALLBACKS = ("recompute", "refuse")
+IMMEDIATE = "immediate"
+POLICIES = (IMMEDIATE, "ipda", "dpda", "snapshot")
+BY_CHANGES = ("ipda", "dpda")
+"""Policies that propagate changes, and apply them later."""
+_CHOICES = {
+    "steadyview.level": (LEVELS, "UNKNOWN_LEVEL", "level"),
+    "steadyview.fallback": (FALLBACKS, "UNKNOWN_FALLBACK", "fallback"),
+    "steadyview.policy": (POLICIES, "UNKNOWN_POLICY", "policy"),
+    "steadyview.refresh_to": (REFRESH_TO, "UNKNOWN_REFRESH_TO", "time to refresh to"),
+}
+"""Properties that are one of a few words: these, the code of another one, what they say."""
+Place = tuple[int | None, int | None]
 _NAME = re.compile(r"\w{1,128}")
 _QUERY_STARTS = {"SELECT", "WITH", "(", "FROM", "VALUES", "TABLE"}
 
@@ -37,7 +53,7 @@ class ViewText:
     """A view as its file has it.
 
     `select` is the exact text of the query, which starts at `line` and `column` of the file.
-    `algorithm_at`, `level_at`: line and column of the properties that ask for these.
+    `algorithm_at` and the like: line and column of the properties that ask for these.
     """
 
     name: str
@@ -46,8 +62,11 @@ class ViewText:
     column: int = 1
     level: str = "complete"
     properties: Mapping[str, str] = field(default_factory=dict)
-    algorithm_at: tuple[int | None, int | None] = (None, None)
-    level_at: tuple[int | None, int | None] = (None, None)
+    algorithm_at: Place = (None, None)
+    level_at: Place = (None, None)
+    policy_at: Place = (None, None)
+    schedule_at: Place = (None, None)
+    refresh_to_at: Place = (None, None)
 
     @property
     def asked_level(self) -> str | None:
@@ -68,6 +87,21 @@ class ViewText:
     def table(self) -> str | None:
         """How far the view's table may trail, as the file has it; see `trailing`."""
         return self.properties.get("steadyview.table")
+
+    @property
+    def policy(self) -> str:
+        """When changes are propagated and applied: one of POLICIES, 'immediate' by default."""
+        return self.properties.get("steadyview.policy", IMMEDIATE)
+
+    @property
+    def schedule(self) -> str | None:
+        """The schedule of refreshes as the file has it, None: on demand; see `timing`."""
+        return self.properties.get("steadyview.schedule")
+
+    @property
+    def refresh_to(self) -> str:
+        """What a refresh brings the view to: one of REFRESH_TO, 'tick' by default."""
+        return self.properties.get("steadyview.refresh_to", "tick")
 
     def source(self) -> SourceText:
         """The SELECT's tokens, with places in the file."""
@@ -122,8 +156,7 @@ class _FileReader:
     def __init__(self, source: SourceText) -> None:
         self._source = source
         self._at = 0
-        self._algorithm_at: tuple[int | None, int | None] = (None, None)
-        self._level_at: tuple[int | None, int | None] = (None, None)
+        self._property_at: dict[str, int] = {}
 
     def view(self) -> ViewText:
         stop = self._one_statement()
@@ -136,6 +169,7 @@ class _FileReader:
             raise self._source.refuse_at("VIEW_NAME", at, fact)
         if self._at:
             properties = self._clauses()
+            self._check_policy(properties)
         if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
             way = misspelt_word(self._source, self._at, ("SELECT", "CREATE", "WITH"))
             fact = "holds no SELECT here"
@@ -144,7 +178,8 @@ class _FileReader:
         line, column = self._source.place(start)
         select = self._source.text[start : self._source.tokens[stop - 1].stop]
         level = properties.get("steadyview.level", "complete")
-        places = (self._algorithm_at, self._level_at)
+        asked = ("algorithm", "level", "policy", "schedule", "refresh_to")
+        places = (self._place_of(f"steadyview.{key}") for key in asked)
         return ViewText(name, select, line, column, level, properties, *places)
 
     def _one_statement(self) -> int:
@@ -218,18 +253,16 @@ class _FileReader:
 
     def _check_property(self, at: int, key: str, value: str) -> None:
         refuse = self._source.refuse_at
-        if key == "steadyview.level" and value not in LEVELS:
-            fact, way = f'asks for the unknown level "{value}"', did_you_mean(value, LEVELS)
-            raise refuse("UNKNOWN_LEVEL", at, fact, instead=way)
-        if key == "steadyview.fallback" and value not in FALLBACKS:
-            fact, way = f'asks for the unknown fallback "{value}"', did_you_mean(value, FALLBACKS)
-            raise refuse("UNKNOWN_FALLBACK", at, fact, instead=way)
+        self._property_at[key] = at
+        if key in _CHOICES:
+            known, code, word = _CHOICES[key]
+            if value not in known:
+                fact, way = f'asks for the unknown {word} "{value}"', did_you_mean(value, known)
+                raise refuse(code, at, fact, instead=way)
         if key == "steadyview.table":
             self._check_table(at, value)
-        if key == "steadyview.level":
-            self._level_at = self._source.place(self._source.offset(at))
-        if key == "steadyview.algorithm":
-            self._algorithm_at = self._source.place(self._source.offset(at))
+        if key == "steadyview.schedule":
+            self._check_schedule(at, value)
         if key not in PROPERTIES and nearest(key.partition(".")[0], ["steadyview"]):
             fact, way = f'has the unknown property "{key}"', did_you_mean(key, PROPERTIES)
             raise refuse("UNKNOWN_PROPERTY", at, fact, instead=way)
@@ -240,6 +273,41 @@ class _FileReader:
         except ValueError:
             fact, way = f'has the unknown table setting "{value}"', did_you_mean(value, FORMS)
             raise self._source.refuse_at("UNKNOWN_TABLE_SETTING", at, fact, instead=way) from None
+
+    def _check_schedule(self, at: int, value: str) -> None:
+        try:
+            schedule(value, "UTC")
+        except ValueError as wrong:
+            way = wrong.hint if isinstance(wrong, UnknownZone) else schedule_meant(value)
+            fact = f'has the unknown schedule "{value}": {wrong}'
+            raise self._source.refuse_at("UNKNOWN_SCHEDULE", at, fact, instead=way) from None
+
+    def _check_policy(self, properties: Mapping[str, str]) -> None:
+        """Refuse what does not go together with the policy."""
+        policy = properties.get("steadyview.policy", IMMEDIATE)
+        if policy == IMMEDIATE:
+            way = "ask for the policy 'ipda', 'dpda' or 'snapshot', or leave the property out"
+            fact = "is refreshed immediately, so that '{}' means nothing"
+            self._refuse_beside("steadyview.schedule", fact, way)
+            self._refuse_beside("steadyview.refresh_to", fact, way)
+        elif policy in BY_CHANGES:
+            way = f"ask for the policy '{IMMEDIATE}', or leave the algorithm out"
+            fact = f"forces an algorithm, which the policy '{policy}' does not use"
+            self._refuse_beside("steadyview.algorithm", fact, way)
+            if properties.get("steadyview.fallback") == "recompute":
+                way = "ask for the policy 'snapshot', or leave the fallback out"
+                fact = f"may be recomputed, and then has no changes for the policy '{policy}'"
+                self._refuse_beside("steadyview.fallback", fact, way)
+
+    def _refuse_beside(self, key: str, fact: str, way: str) -> None:
+        """SCHEDULE at this property, if it is there."""
+        if key in self._property_at:
+            at = self._property_at[key]
+            raise self._source.refuse_at("SCHEDULE", at, fact.format(key), instead=way)
+
+    def _place_of(self, key: str) -> Place:
+        at = self._property_at.get(key)
+        return (None, None) if at is None else self._source.place(self._source.offset(at))
 
     def _string(self) -> str:
         token = self._next()

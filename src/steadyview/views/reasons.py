@@ -84,8 +84,9 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "UNKNOWN_PROPERTY",
         "a 'steadyview.*' property is not known",
-        "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback' and"
-        " 'steadyview.table'",
+        "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback',"
+        " 'steadyview.table', 'steadyview.policy', 'steadyview.schedule' and"
+        " 'steadyview.refresh_to'",
     ),
     Reason(
         "UNKNOWN_LEVEL",
@@ -165,6 +166,28 @@ REASONS: tuple[Reason, ...] = (
         "PARAMETER",
         "the SQL has a parameter, a marker or a variable, whose value the view cannot know",
         "write the value into the SQL",
+    ),
+    Reason(
+        "UNKNOWN_POLICY",
+        "the refresh policy is not known",
+        "'steadyview.policy' is one of 'immediate', 'ipda', 'dpda', 'snapshot'",
+    ),
+    Reason(
+        "UNKNOWN_SCHEDULE",
+        "the schedule cannot be read, never comes due, or names a time zone that is not known",
+        "'steadyview.schedule' is 'on demand', 'every N minutes' (or seconds, hours, days),"
+        " 'daily at HH:MM ZONE' or 'cron MINUTE HOUR DAY MONTH WEEKDAY ZONE', where ZONE is a name"
+        " such as Europe/Berlin, or left out for that of the project",
+    ),
+    Reason(
+        "UNKNOWN_REFRESH_TO",
+        "the time that a refresh brings the view to is not known",
+        "'steadyview.refresh_to' is 'tick', 'end of hour', 'end of day' or 'end of month'",
+    ),
+    Reason(
+        "SCHEDULE",
+        "what the view asks for does not go together with when it is refreshed",
+        "give it a 'steadyview.policy' that goes with the rest, or leave the rest out",
     ),
     # names
     Reason(
