@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -38,6 +39,9 @@ def at(text: str, zone: str) -> int:
 
 def shown(time: int, zone: str) -> str:
     return str(wall_at(time, zone))
+
+
+LAST_OF_DOUBLE = at("2026-10-25 03:00", "Europe/Berlin") - 1
 
 
 @pytest.fixture(params=NASTY)
@@ -82,7 +86,7 @@ def test_reached_is_the_latest_that_the_clock_has_shown(walk: Walk) -> None:
     high = walk.high
     for minute in near_jumps(walk, 150):
         i = minute - walk.start
-        went_on = high[i] == walk.shown[i]
+        went_on = i == 0 or high[i - 1] < walk.shown[i]
         expected = wall_of(high[i]) if went_on else wall_of(high[i]) + last
         assert reached(minute * MINUTE, walk.zone) == expected
 
@@ -90,10 +94,11 @@ def test_reached_is_the_latest_that_the_clock_has_shown(walk: Walk) -> None:
 @pytest.mark.parametrize("period", PERIODS)
 def test_a_period_ends_right_before_the_first_instant_of_the_next(walk: Walk, period: str) -> None:
     begins = _begins(walk, period)
-    edges = [b + d for b in begins[1:-1] for d in (-1, 0, 1)]
+    some = begins[1:-1:97] if period == "hour" else begins[1:-1]
+    edges = [b + d for b in some for d in (-1, 0, 1)]
     for time in edges + [m * MINUTE for m in near_jumps(walk, 100)]:
         if time >= begins[0]:
-            current = begins[np.searchsorted(begins, time, side="right") - 1]
+            current = begins[bisect_right(begins, time) - 1]
             assert end_of(period, time, walk.zone) == current - 1
 
 
@@ -183,7 +188,7 @@ def test_a_period_that_is_none_is_an_error() -> None:
 
 
 @given(times, walls, zones)
-@example(at("2026-10-25 03:00", "Europe/Berlin") - 1, datetime(2026, 10, 25, 2, 59), "Europe/Berlin")
+@example(LAST_OF_DOUBLE, datetime(2026, 10, 25, 2, 59), "Europe/Berlin")
 def test_a_wall_time_is_reached_if_its_instant_has_come(
     time: int, wall: datetime, zone: str
 ) -> None:

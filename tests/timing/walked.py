@@ -1,4 +1,4 @@
-"""The oracle: clocks of nasty zones, walked minute by minute, and minutes looked through one by one.
+"""The oracle: clocks of nasty zones walked minute by minute, and all their minutes looked at.
 
 Nothing here jumps to a time: each minute of UTC is asked what the zone's clock shows, and each
 minute of the clock whether a cron text names it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -33,7 +33,7 @@ NASTY = {
 """Zones, each with the first of two years in which something happens."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Walk:
     """`shown`: what the clock shows at each minute of UTC from `start` on, both since 1970."""
 
@@ -41,22 +41,22 @@ class Walk:
     start: int
     shown: np.ndarray
 
-    @property
+    @cached_property
     def high(self) -> np.ndarray:
         """The latest that the clock has shown so far."""
         return np.maximum.accumulate(self.shown)
 
-    @property
+    @cached_property
     def walls(self) -> np.ndarray:
         """Minutes of the clock whose first instant lies in the walk, shown or not."""
         return np.arange(self.shown[0] + 1, self.high[-1] + 1)
 
-    @property
+    @cached_property
     def instants(self) -> np.ndarray:
         """The first minute of UTC at which the clock shows each of `walls` or later."""
         return self.start + np.searchsorted(self.high, self.walls)
 
-    @property
+    @cached_property
     def jumps(self) -> list[int]:
         """The minutes of UTC at which the clock does not go on by one minute."""
         return [self.start + 1 + int(i) for i in np.flatnonzero(np.diff(self.shown) != 1)]

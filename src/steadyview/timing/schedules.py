@@ -30,7 +30,7 @@ FORMS = (
 )
 REFRESH_TO = ("tick", *(f"end of {period}" for period in PERIODS))
 _ON_DEMAND = re.compile(r"on\s+demand", re.IGNORECASE)
-_EVERY = re.compile(r"every(?:\s+([0-9]{1,10}))?\s+(second|minute|hour|day)s?", re.IGNORECASE)
+_EVERY = re.compile(r"every(?:\s+([0-9]{1,1000}))?\s+(second|minute|hour|day)s?", re.IGNORECASE)
 _DAILY = re.compile(r"daily\s+at\s+([0-9]{1,2}):([0-9]{2})(?:\s+(\S.*))?", re.IGNORECASE)
 _CRON = re.compile(r"cron((?:\s+\S+){0,5})(?:\s+(\S.*))?", re.IGNORECASE)
 _UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
@@ -159,8 +159,9 @@ def schedule_meant(text: str) -> str | None:
     """
     if any(form.fullmatch(text.strip()) for form in (_ON_DEMAND, _EVERY, _DAILY, _CRON)):
         return None
-    number = re.search(r"[1-9][0-9]*", text)
-    every = [f"every {number[0] if number else 5} {unit}s" for unit in _UNITS]
+    found = re.search(r"[1-9][0-9]*", text)
+    number = found[0] if found else "5"
+    every = [f"every {number} {unit}{'' if number == '1' else 's'}" for unit in _UNITS]
     forms = {"on": FORMS[:1], "every": every, "daily": FORMS[2:3], "cron": FORMS[3:]}
     heads = nearest(text.split(maxsplit=1)[0] if text.strip() else "", forms)
     return did_you_mean(text, [form for head in heads for form in forms[head]], far=0.4)
