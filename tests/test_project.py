@@ -209,3 +209,23 @@ def test_shared_is_true_or_false(folder):
     (folder / "steadyview.toml").write_text(SHOP.replace('"shop"', '"shop"\nshared = "yes"'))
     with pytest.raises(ConfigError, match='"shared" in .project.'):
         load_project(folder, ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("line", "zone"), [("", "UTC"), ('timezone = "Europe/Berlin"', "Europe/Berlin")]
+)
+def test_schedules_have_the_zone_that_the_project_says(folder, line, zone):
+    (folder / "steadyview.toml").write_text(SHOP.replace('name = "shop"', f'name = "shop"\n{line}'))
+    assert load_project(folder, ENVIRONMENT).timezone == zone
+
+
+def test_a_zone_that_is_none_is_refused_with_the_nearest(folder):
+    error = refusal(folder, SHOP.replace('"shop"', '"shop"\ntimezone = "europe/berlin"'))
+    assert error.message.startswith('"timezone" in [project] of ')
+    assert error.hint == 'did you mean "Europe/Berlin"?'
+
+
+@pytest.mark.parametrize("value", ["2", '""', "true", '"localtime"'])
+def test_a_zone_is_the_name_of_one(folder, value):
+    error = refusal(folder, SHOP.replace('"shop"', f'"shop"\ntimezone = {value}'))
+    assert '"timezone" in [project]' in error.message

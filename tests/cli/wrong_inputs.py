@@ -272,7 +272,9 @@ INPUTS: Mapping[str, Told] = {
     "a time of day that is none": view(DEFERRED.format("'steadyview.schedule' = 'daily at 24:00'")),
     "too few fields of cron": view(DEFERRED.format("'steadyview.schedule' = 'cron 0 6 * *'")),
     "a day that never comes": view(DEFERRED.format("'steadyview.schedule' = 'cron 0 6 31 2 *'")),
-    "a misspelt time to refresh to": view(DEFERRED.format("'steadyview.refresh_to' = 'end of dya'")),
+    "a misspelt time to refresh to": view(
+        DEFERRED.format("'steadyview.refresh_to' = 'end of dya'")
+    ),
     "a schedule of an immediate view": view(
         CREATE.format("'steadyview.schedule' = 'every 5 minutes'")
     ),

@@ -51,6 +51,41 @@ def test_the_fallback_is_read() -> None:
     assert parse_view("f", text).fallback == "recompute"
 
 
+def test_a_view_is_immediate_unless_it_says_otherwise() -> None:
+    view = parse_view("f", "CREATE MATERIALIZED VIEW v AS SELECT 1")
+    assert (view.policy, view.schedule, view.refresh_to) == ("immediate", None, "tick")
+    assert (view.policy_at, view.schedule_at, view.refresh_to_at) == ((None, None),) * 3
+
+
+@pytest.mark.parametrize("policy", ["ipda", "dpda", "snapshot"])
+def test_a_policy_its_schedule_and_what_it_refreshes_to_are_read_as_written(policy: str) -> None:
+    view = parse_view(
+        "f",
+        f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('steadyview.policy' = '{policy}',\n"
+        "  'steadyview.schedule' = 'Daily at  6:00 Europe/Berlin')\n"
+        " TBLPROPERTIES ('steadyview.refresh_to' = 'end of day') AS SELECT 1",
+    )
+    assert (view.policy, view.refresh_to) == (policy, "end of day")
+    assert view.schedule == "Daily at  6:00 Europe/Berlin"
+    assert view.policy_at == (1, 43)
+    assert (view.schedule_at, view.refresh_to_at) == ((2, 3), (3, 17))
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        "'steadyview.policy' = 'immediate', 'steadyview.algorithm' = 'sweep'",
+        "'steadyview.policy' = 'immediate', 'steadyview.fallback' = 'recompute'",
+        "'steadyview.policy' = 'snapshot', 'steadyview.fallback' = 'recompute'",
+        "'steadyview.policy' = 'ipda', 'steadyview.fallback' = 'refuse'",
+        "'steadyview.schedule' = 'every 5 minutes', 'steadyview.policy' = 'dpda'",
+        "'steadyview.policy' = 'dpda', 'steadyview.refresh_to' = 'end of month'",
+    ],
+)
+def test_what_goes_together_with_a_policy_is_taken_in_any_order(properties: str) -> None:
+    parse_view("f", f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS SELECT 1")
+
+
 @pytest.mark.parametrize("stem", ["a.b", "../x", "", "a b", "x" * 129])
 def test_a_file_whose_name_cannot_be_a_views_is_refused(stem: str) -> None:
     with pytest.raises(ViewRefused) as refused:
