@@ -354,13 +354,14 @@ class Batch:
 
     def _windows(self, behind: Sequence[_Share], upto: int) -> Windows:
         """The windows of a piece, of nodes that each stand behind those they read."""
+        touched = self._touched_relations(behind, upto)
         windows = [
             Window(
                 share.id,
                 share.parents,
                 share.work.after or 0,
                 share.work.every_state,
-                self._relations_touched(share, upto),
+                any((name, share.work.after) in touched for name in share.node.used()),
                 share.work.begun,
             )
             for share in behind
@@ -370,9 +371,13 @@ class Batch:
             share.one_step = found.one_step(share.id)
         return found
 
-    def _relations_touched(self, share: _Share, upto: int) -> bool:
-        read = (self._inputs[name] for name in share.node.used() if name in self._inputs)
-        return any(i.touched(share.work.after or 0, upto) for i in read)
+    def _touched_relations(
+        self, shares: Sequence[_Share], upto: int
+    ) -> set[tuple[RelationName, int | None]]:
+        """The relations that changed after a cn at which one of these nodes stands; with the cn."""
+        read = {(name, share.work.after) for share in shares for name in share.node.used()}
+        known = ((name, after) for name, after in read if name in self._inputs)
+        return {(n, after) for n, after in known if self._inputs[n].touched(after or 0, upto)}
 
     def _for(self, share: _Share, step: Callable[[], _T]) -> _T | None:
         """A step of one node; where it fails, or failed before, the node has its trouble."""
