@@ -52,13 +52,15 @@ def database(tmp_path: Path) -> Iterator[SqliteFile]:
     database.close()
 
 
-def commit(wh: Warehouse, database: SqliteFile, statements: Sequence[str]) -> None:
+def commit(
+    wh: Warehouse, database: SqliteFile, statements: Sequence[str], source: str = "s"
+) -> None:
     """Each a transaction of its own, captured and not yet in any view."""
     writer: Writer = database.writer()
     with capturing(wh) as admit:
         for statement in statements:
             writer.execute(statement)
-            admit("s")
+            admit(source)
 
 
 def state(wh: Warehouse, view: str, at: int) -> Bag[Row] | None:
@@ -240,9 +242,43 @@ def test_a_reader_comes_and_goes_on_only_where_its_strong_parent_has_a_state(
     other.close()
 
 
-def commit_alone(wh: Warehouse, database: SqliteFile, statements: Sequence[str]) -> None:
+def test_a_view_over_two_strong_ones_is_built_once_both_have_a_state_at_one_commit(
+    database: SqliteFile, tmp_path: Path, spark: SparkSession
+) -> None:
+    other = SqliteFile(tmp_path / "o.db")
+    other.create("names", "n INTEGER, name TEXT")
+    views = {
+        "sums": at_level("sums", "strong", SUMS),
+        "names": at_level("names", "strong", "SELECT DISTINCT n, name FROM o.names"),
+    }
+    folder = write_project(tmp_path / "project", {"s": database, "o": other}, views)
+    name = "INSERT INTO names VALUES ({}, 'name')"
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        away = (tmp_path / "s.db").rename(tmp_path / "away.db")
+        commit_alone(wh, other, [name.format(1), name.format(2)], "o")
+        away.rename(tmp_path / "s.db")
+        away = (tmp_path / "o.db").rename(tmp_path / "away.db")
+        commit_alone(wh, database, STATEMENTS[:3])
+        assert {v.name: v.cn for v in wh.status().views} == {"sums": 5, "names": 2}
+        assert gaps(wh, "sums") == [(0, 5)]
+        write_view(folder, "both", "SELECT z, name FROM sums JOIN names USING (n)")
+        with pytest.raises(SteadyviewError):
+            wh.run_once()
+        assert {v.name: v.state for v in wh.status().views}["both"] == "building"
+        away.rename(tmp_path / "o.db")
+        for _ in range(2):
+            wh.run_once()
+        assert {v.name: v.cn for v in wh.status().views} == dict.fromkeys([*views, "both"], 5)
+        assert all(v.equal for v in wh.verify())
+    other.close()
+
+
+def commit_alone(
+    wh: Warehouse, database: SqliteFile, statements: Sequence[str], source: str = "s"
+) -> None:
     """Transactions that a run takes up while another source is away."""
-    commit(wh, database, statements)
+    commit(wh, database, statements, source)
     with pytest.raises(SteadyviewError):
         wh.run_once()
 

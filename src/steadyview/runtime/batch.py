@@ -79,6 +79,11 @@ class Work:
         """By which it is kept."""
         return self.kept.plan
 
+    @property
+    def unfinished(self) -> int | None:
+        """The cn at which it has to end first; None: anywhere."""
+        return None if self.begun is None or self.begun <= (self.after or 0) else self.begun
+
 
 @dataclass(frozen=True)
 class Done:
@@ -199,7 +204,7 @@ def _with_readers(share: _Share, later: Sequence[_Share]) -> Iterator[_Member]:
 def _alike(reader: _Share, share: _Share) -> bool:
     """Whether the windows of both are the same, and taken in the same way."""
     same = reader.work.after == share.work.after and reader.one_step == share.one_step
-    return same and reader.work.begun in (None, share.upto)
+    return same and reader.work.unfinished in (None, share.upto)
 
 
 def _complete(members: Sequence[_Member]) -> list[_Member]:
@@ -278,7 +283,7 @@ class Batch:
         ended first, where it would have ended: all that it has left has its cn.
         """
         rows = sum(i.log.count for i in self._inputs.values())
-        begun = [b for s in self._shares if (b := s.work.begun) is not None and b > after]
+        begun = [b for s in self._shares if (b := s.work.unfinished) is not None and b > after]
         if self._steps is None and not begun and size.fits(rows):
             return rows, self.upto
         if self._steps is None:
@@ -362,7 +367,7 @@ class Batch:
                 share.work.after or 0,
                 share.work.every_state,
                 any((name, share.work.after) in touched for name in share.node.used()),
-                share.work.begun,
+                share.work.unfinished,
             )
             for share in behind
         ]

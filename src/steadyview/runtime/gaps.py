@@ -87,7 +87,8 @@ class Window:
     """A node's part of a piece, as far as it is known when the piece begins.
 
     It goes on after cn `after`. `every_state`: somebody needs a state at every cn. `touched`:
-    whether relations that it reads itself changed. `begun`: up to where a crash has left its steps.
+    whether relations that it reads itself changed. `begun`: where it has to end, if anywhere; up to
+    there a crash has left its steps.
     """
 
     node: int
@@ -134,7 +135,7 @@ class Windows:
         """
         window = self._windows[node]
         begun, found = window.begun, self._known.newest_common(stand, self._upto)
-        if begun is None or begun <= window.after:
+        if begun is None:
             return max(found, window.after)
         if found > begun and self._known.newest_common(stand, begun) < begun:
             raise _half_written(begun)
