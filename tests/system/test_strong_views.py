@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 
 import steadyview
 from steadyview.algebra import Bag, Row
+from steadyview.engine import tagged_log, window_input
 from steadyview.errors import OutsideRetention, SteadyviewError
-from steadyview.runtime import pieces
+from steadyview.runtime import inputs, pieces
 from steadyview.runtime.file_reading import ReadableView
 from steadyview.runtime.warehouse import Warehouse
-from steadyview.warehouse import view_store
+from steadyview.warehouse import node_statement, view_store
 from tests.system.databases import SqliteFile, Writer, write_project, write_view
 from tests.system.maintained import bag, capturing, read
 
@@ -355,4 +356,25 @@ def test_what_a_crash_has_left_of_a_batch_is_ended_where_it_would_have_ended(
                 (verdict,) = wh.verify([view], cn)
                 assert verdict.equal, (view, cn)
         assert ends(wh, "each") == list(range(10))
+        assert all(v.equal for v in wh.verify(nodes=True))
+
+
+def test_many_rows_are_taken_in_one_step_by_spark(
+    database: SqliteFile, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = {"sums": SUMS, "joined": LEFT}
+    views = same | {f"strong_{n}": at_level(f"strong_{n}", "strong", s) for n, s in same.items()}
+    folder = write_project(tmp_path / "project", {"s": database}, views)
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        with monkeypatch.context() as patched:
+            for module in (window_input, inputs, tagged_log, node_statement):
+                patched.setattr(module, "ARROW_LIMIT", 0)
+            for statements in (STATEMENTS[:6], STATEMENTS[6:]):
+                commit(wh, database, statements)
+                wh.run_once()
+        for name in same:
+            assert ends(wh, f"strong_{name}") == [0, 6, 11]
+            for cn in (6, 11):
+                assert read(wh, name, at=cn) == read(wh, f"strong_{name}", at=cn), (name, cn)
         assert all(v.equal for v in wh.verify(nodes=True))
