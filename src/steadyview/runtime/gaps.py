@@ -47,7 +47,7 @@ class KnownGaps:
         return gaps[place] if place < len(gaps) and gaps[place].low < cn else None
 
     def within(self, node: int, after: int, upto: int) -> bool:
-        """Whether there are cns in (after, upto] that lie in a gap, or only a gap's end does."""
+        """Whether a gap overlaps the window (after, upto]."""
         gaps = self._of[node]
         place = bisect_right(gaps, after, key=lambda g: g.high)
         return place < len(gaps) and gaps[place].low < upto
@@ -173,5 +173,5 @@ def _half_written(cn: int) -> ViewStopped:
 
 
 def newest_state(gaps: Gaps, stand: Mapping[int, int], upto: int) -> int:
-    """The same of what is recorded: the newest cn at which all of these nodes have a state."""
+    """`newest_common` by the gaps that are recorded."""
     return newest_common(gaps.around, stand, upto)
