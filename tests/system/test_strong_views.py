@@ -191,6 +191,31 @@ def test_a_node_that_a_complete_view_reads_too_is_complete(
         assert all(v.equal for v in wh.verify(["other"], 12, nodes=True))
 
 
+def test_all_that_only_strong_views_are_made_of_is_taken_in_one_step(
+    database: SqliteFile, tmp_path: Path, spark: SparkSession
+) -> None:
+    texts = {
+        "least": LEAST,
+        "nested": f"SELECT n, MAX(x) AS x FROM {GROUPS} GROUP BY n",
+        "without": "SELECT x FROM s.a EXCEPT SELECT x FROM s.b",
+        "outer": f"SELECT z, n FROM s.b FULL JOIN {GROUPS} AS g ON g.x = b.x",
+    }
+    views = {n: at_level(n, "strong", s) for n, s in texts.items()}
+    folder = write_project(tmp_path / "project", {"s": database}, views)
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        for statements in (STATEMENTS[:6], STATEMENTS[6:]):
+            commit(wh, database, statements)
+            wh.run_once()
+        kept = [v for v in wh.graph().vertices if v.kind in ("node", "view")]
+        assert len(kept) > len(views) + 3
+        assert {v.level for v in kept} == {"strong"}
+        for vertex in kept:
+            assert gaps(wh, vertex.name) == [(0, 6), (6, 11)]
+        assert all(v.equal for v in wh.verify(nodes=True))
+        assert all(v.equal for v in wh.verify(at=6, nodes=True))
+
+
 def test_another_level_holds_from_where_the_view_stands(
     database: SqliteFile, tmp_path: Path, spark: SparkSession
 ) -> None:
