@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from steadyview.catalog import Base, Catalog, ViewSpec
+from steadyview.catalog import Base, Catalog, Gap, ViewSpec
 from steadyview.changes import Flush
 from steadyview.errors import StorageDamaged, StorageUnavailable
 from tests.catalog.clocks import SetClock
@@ -206,6 +206,21 @@ def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
             inputs = f'{{"inputs": {{"{read}": {catalog.views.get(read).id}}}}}'
             catalog.views.add(ViewSpec(name, "", "complete", "incremental", inputs, ""), 0)
     with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
+        old.execute("DROP TABLE gaps")
         old.execute("UPDATE warehouse SET format = 6")
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert {row.name for row in catalog.views.all()} == {"fold", "refused", "other"}
+
+
+def test_a_catalog_of_format_7_has_views_without_gaps(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old:
+        old.executescript(Path(__file__).with_name("format_7.sql").read_text())
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            row = catalog.views.get("v")
+            assert (row.id, row.state, row.level, row.cn) == (3, "active", "strong", 7)
+            assert catalog.views.bases(3) == [Base(5, 2)]
+            assert catalog.gaps.of([3]) == []
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        catalog.gaps.begin({3: 7}, [Gap(3, 7, 9)])
+        assert catalog.gaps.around(3, 8) == Gap(3, 7, 9)

@@ -118,41 +118,55 @@ class Lives(Graph):
     def _piece(self, upto: int, works: Sequence[PlannedNode], *, crash: bool) -> bool:
         """Whether the life ended in it."""
         behind = [n for n in works if self.stored[n.number] <= upto]
-        made = [self._window(n, upto) for n in behind]
         inside = {n.number for n in works}
 
         def stands(i: int) -> int:
             return self.stored[i] if i in inside else self.shown[i]
 
-        windows = Windows(self.gaps, made, upto, stands)
+        windows = Windows(self.gaps, [self._window(n, upto) for n in behind], upto, stands)
         last = self._dice.choice(behind).number if crash and behind else None
         for node in behind:
-            number, after = node.number, self.stored[node.number]
             stand = {p: stands(p) for p in self._parents(node)}
-            try:
-                end = windows.end(number, stand)
-            except ViewStopped as stopped:
-                raise Stopped from stopped
-            before = deepcopy((self.kept[number].state, self.kept[number].changes))
-            if end > after:
-                one_step = windows.one_step(number)
-                self._computed(node, after, end, beginning=False, one_step=one_step)
-                self._as_half_written(number, end)
-            if number == last and end > after and self._dice.random() < 0.8:
-                if number not in self.half and self._dice.random() < 0.7:
-                    self.half[number] = end, deepcopy(self.kept[number].state)
-                self.kept[number].state, self.kept[number].changes = before
+            if not self._taken(node, windows, stand, lost=self._dice.random() < 0.8, last=last):
                 return True
-            self.stored[number] = max(end, after)
-            if windows.one_step(number):
-                self.taken.append((number, after, end))
-            if number in self.half and self.half[number][0] <= end:
-                del self.half[number]
-            if number == last:
+            if node.number == last:
                 return True
         for node in behind:
             self.shown[node.number] = max(self.shown[node.number], self.stored[node.number])
         return False
+
+    def _taken(
+        self,
+        node: PlannedNode,
+        windows: Windows,
+        stand: dict[int, int],
+        *,
+        lost: bool,
+        last: int | None,
+    ) -> bool:
+        """A node's window; False: a crash has left nothing of it, or its state alone."""
+        number, after = node.number, self.stored[node.number]
+        try:
+            end = windows.end(number, stand)
+        except ViewStopped as stopped:
+            raise Stopped from stopped
+        kept = self.kept[number]
+        before = deepcopy((kept.state, kept.changes))
+        if end > after:
+            one_step = windows.one_step(number)
+            self._computed(node, after, end, beginning=False, one_step=one_step)
+            self._as_half_written(number, end)
+        if number == last and end > after and lost:
+            if number not in self.half and self._dice.random() < 0.7:
+                self.half[number] = end, deepcopy(kept.state)
+            kept.state, kept.changes = before
+            return False
+        self.stored[number] = max(end, after)
+        if windows.one_step(number):
+            self.taken.append((number, after, end))
+        if number in self.half and self.half[number][0] <= end:
+            del self.half[number]
+        return True
 
     def _as_half_written(self, number: int, end: int) -> None:
         """What is computed again is what a crash has left of it."""

@@ -23,6 +23,6 @@ def test_a_node_that_is_not_needed_at_every_cn_is_right_wherever_it_has_a_state(
     seen: dict[str, int] = {}
     for seed in range(HISTORIES):
         assert wrong(10_000 * nodes + seed, nodes, depth, seen) is None
-    assert seen["gaps"] > HISTORIES
+    assert seen["gaps"] > HISTORIES / 4
     assert seen["states"] > HISTORIES
     assert seen.get("stopped", 0) < HISTORIES / 10

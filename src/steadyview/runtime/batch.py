@@ -80,6 +80,11 @@ class Work:
         """By which it is kept."""
         return self.kept.plan
 
+    @property
+    def unfinished(self) -> int | None:
+        """The cn at which it has to end first; None: anywhere."""
+        return None if self.begun is None or self.begun <= (self.after or 0) else self.begun
+
 
 @dataclass(frozen=True)
 class Done:
@@ -205,7 +210,7 @@ def _with_readers(share: _Share, later: Sequence[_Share]) -> Iterator[_Member]:
 def _alike(reader: _Share, share: _Share) -> bool:
     """Whether the windows of both are the same, and taken in the same way."""
     same = reader.work.after == share.work.after and reader.one_step == share.one_step
-    return same and not share.work.held and reader.work.begun in (None, share.upto)
+    return same and not share.work.held and reader.work.unfinished in (None, share.upto)
 
 
 def _complete(members: Sequence[_Member]) -> list[_Member]:
@@ -284,7 +289,7 @@ class Batch:
         ended first, where it would have ended: all that it has left has its cn.
         """
         rows = sum(i.log.count for i in self._inputs.values())
-        begun = [b for s in self._shares if (b := s.work.begun) is not None and b > after]
+        begun = [b for s in self._shares if (b := s.work.unfinished) is not None and b > after]
         if self._steps is None and not begun and size.fits(rows):
             return rows, self.upto
         if self._steps is None:
@@ -361,14 +366,15 @@ class Batch:
 
     def _windows(self, behind: Sequence[_Share], upto: int) -> Windows:
         """The windows of a piece, of nodes that each stand behind those they read."""
+        touched = self._touched_relations(behind, upto)
         windows = [
             Window(
                 share.id,
                 share.parents,
                 share.work.after or 0,
                 share.work.every_state,
-                self._relations_touched(share, upto),
-                share.work.begun,
+                any((name, share.work.after) in touched for name in share.node.used()),
+                share.work.unfinished,
                 share.work.held,
             )
             for share in behind
@@ -378,9 +384,13 @@ class Batch:
             share.one_step = found.one_step(share.id)
         return found
 
-    def _relations_touched(self, share: _Share, upto: int) -> bool:
-        read = (self._inputs[name] for name in share.node.used() if name in self._inputs)
-        return any(i.touched(share.work.after or 0, upto) for i in read)
+    def _touched_relations(
+        self, shares: Sequence[_Share], upto: int
+    ) -> set[tuple[RelationName, int | None]]:
+        """The relations that changed after a cn at which one of these nodes stands; with the cn."""
+        read = {(name, share.work.after) for share in shares for name in share.node.used()}
+        known = ((name, after) for name, after in read if name in self._inputs)
+        return {(n, after) for n, after in known if self._inputs[n].touched(after or 0, upto)}
 
     def _for(self, share: _Share, step: Callable[[], _T]) -> _T | None:
         """A step of one node; where it fails, or failed before, the node has its trouble."""

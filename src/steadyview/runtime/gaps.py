@@ -47,7 +47,7 @@ class KnownGaps:
         return gaps[place] if place < len(gaps) and gaps[place].low < cn else None
 
     def within(self, node: int, after: int, upto: int) -> bool:
-        """Whether there are cns in (after, upto] that lie in a gap, or only a gap's end does."""
+        """Whether a gap overlaps the window (after, upto]."""
         gaps = self._of[node]
         place = bisect_right(gaps, after, key=lambda g: g.high)
         return place < len(gaps) and gaps[place].low < upto
@@ -87,8 +87,9 @@ class Window:
     """A node's part of a piece, as far as it is known when the piece begins.
 
     It goes on after cn `after`. `every_state`: somebody needs a state at every cn. `touched`:
-    whether relations that it reads itself changed. `begun`: up to where a crash has left its steps.
-    `held`: what comes of it is not shown, so that others read what was shown before.
+    whether relations that it reads itself changed. `begun`: where it has to end, if anywhere; up to
+    there a crash has left its steps. `held`: what comes of it is not shown, so that others read
+    what was shown before.
     """
 
     node: int
@@ -137,7 +138,7 @@ class Windows:
         """
         window = self._windows[node]
         begun, found = window.begun, self._known.newest_common(stand, self._upto)
-        if begun is None or begun <= window.after:
+        if begun is None:
             return max(found, window.after)
         if found > begun and self._known.newest_common(stand, begun) < begun:
             raise _half_written(begun)
@@ -179,5 +180,5 @@ def _half_written(cn: int) -> ViewStopped:
 
 
 def newest_state(gaps: Gaps, stand: Mapping[int, int], upto: int) -> int:
-    """The same of what is recorded: the newest cn at which all of these nodes have a state."""
+    """`newest_common` by the gaps that are recorded."""
     return newest_common(gaps.around, stand, upto)

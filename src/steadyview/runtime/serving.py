@@ -13,7 +13,7 @@ from steadyview.catalog import Catalog, ViewRow, from_us, to_us
 from steadyview.errors import ConfigError, OutsideRetention, QueryRefused
 from steadyview.runtime.kept import recalled
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.state_kept import check_kept
+from steadyview.runtime.state_kept import check_kept, gap_at
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.history import changes
 from steadyview.warehouse.states import States, check_readable
@@ -126,7 +126,7 @@ def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
 
 def _since(catalog: Catalog, row: ViewRow, cn: int) -> int | None:
     """Where the gap begins that ends at the cn; None: the cn alone brought the change."""
-    gap = catalog.gaps.around(row.id, cn - 1)
+    gap = gap_at(catalog, row, cn - 1)
     return None if gap is None else gap.low
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from steadyview.catalog import Base, Catalog, ViewRow
+from steadyview.catalog import Base, Catalog, Gap, ViewRow
 from steadyview.errors import OutsideRetention
 from steadyview.runtime.kept import algorithm_of, has_every_state, plan_of
 from steadyview.runtime.planning import VERSIONS
@@ -25,22 +26,29 @@ def check_kept(
         _check_installed(catalog, store, row, cn)
 
 
-def check_no_gap(catalog: Catalog, row: ViewRow, cn: int, newest: int | None = None) -> None:
-    """OutsideRetention for a cn between two states, with those that can be had instead.
+def gap_at(catalog: Catalog, row: ViewRow, cn: int, stands: int | None = None) -> Gap | None:
+    """The gap in which a cn lies; where the view stands, it has a state.
 
-    `newest`: the last one, if it is beyond what the view shows.
+    `stands`: up to where its changes are at hand, if that is further than what it shows.
     """
-    gap = catalog.gaps.around(row.id, cn)
+    stands = row.cn if stands is None else stands
+    found = None if stands is None or cn >= stands else catalog.gaps.around(row.id, cn)
+    return found and replace(found, high=min(found.high, stands or found.high))
+
+
+def check_no_gap(
+    catalog: Catalog, row: ViewRow, cn: int, stands: int | None = None
+) -> None:
+    """OutsideRetention for a cn between two states, with those that can be had instead."""
+    gap = gap_at(catalog, row, cn, stands)
     if gap is None:
         return
-    assert row.cn is not None
-    before, after = gap.low, min(gap.high, newest or row.cn)
-    known = f"cn {before} and cn {after}" if before >= row.oldest_cn else f"cn {after}, the oldest"
-    always = "views at level complete have a state at every cn"
+    after = f"cn {gap.high}"
+    known = f"cn {gap.low} and {after}" if gap.low >= row.oldest_cn else f"{after}, the oldest"
     raise OutsideRetention(
         f'view "{row.name}" has no state at cn {cn}',
         detail=f"what came between two states was taken in one step; it has states at {known}",
-        hint=f"read one of these; {always}",
+        hint="read one of these; views at level complete have a state at every cn",
     )
 
 

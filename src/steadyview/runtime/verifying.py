@@ -29,7 +29,7 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.serving import At, resolve, row_of, rows_at
-from steadyview.runtime.state_kept import check_no_gap
+from steadyview.runtime.state_kept import check_no_gap, gap_at
 from steadyview.warehouse.apply import state_at
 from steadyview.warehouse.states import check_readable
 from steadyview.warehouse.view_store import ViewStore
@@ -92,7 +92,7 @@ def keeps_state(parts: Parts, plan: Planned, at: At = None) -> bool:
     store = ViewStore(parts.root, row, plan.shape)
     if not store.shape.state or cn is None or store.state_cn() > cn:
         return False
-    return parts.catalog.gaps.around(row.id, cn) is None
+    return gap_at(parts.catalog, row, cn) is None
 
 
 def _state(frames: Frames, store: ViewStore, cn: int) -> DataFrame:
@@ -131,8 +131,8 @@ def verify_or_tell(
         told = Verification(
             plan.name, cn or 0, False, 0, 0, 0, took, error=reason(error), part=part
         )
-        between = isinstance(error, OutsideRetention) and parts.catalog.gaps.around(row.id, told.cn)
-        return replace(told, no_state=bool(between))
+        outside = isinstance(error, OutsideRetention)
+        return replace(told, no_state=outside and bool(gap_at(parts.catalog, row, told.cn)))
 
 
 class Verifying:

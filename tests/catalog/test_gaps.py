@@ -1,0 +1,50 @@
+"""Gaps: where a view has no state."""
+
+from __future__ import annotations
+
+import pytest
+
+from steadyview.catalog import Catalog, Gap, ViewSpec
+
+
+@pytest.fixture
+def view(catalog: Catalog) -> int:
+    return catalog.views.add(ViewSpec("v", "", "strong", "incremental", "", ""), 0).id
+
+
+def test_a_cn_strictly_between_two_states_lies_in_a_gap_and_no_other_does(
+    catalog: Catalog, view: int
+) -> None:
+    catalog.gaps.begin({view: 2}, [Gap(view, 2, 5)])
+    catalog.gaps.begin({view: 5}, [Gap(view, 5, 8)])
+    found = {cn: catalog.gaps.around(view, cn) for cn in range(10)}
+    assert {cn: g for cn, g in found.items() if g} == {
+        **dict.fromkeys((3, 4), Gap(view, 2, 5)),
+        **dict.fromkeys((6, 7), Gap(view, 5, 8)),
+    }
+    assert catalog.gaps.around(view + 1, 3) is None
+
+
+def test_a_window_that_is_begun_again_leaves_nothing_of_the_one_before(
+    catalog: Catalog, view: int
+) -> None:
+    catalog.gaps.begin({view: 2}, [Gap(view, 2, 9)])
+    catalog.gaps.begin({view: 2}, [Gap(view, 2, 5)])
+    assert catalog.gaps.of([view]) == [Gap(view, 2, 5)]
+    catalog.gaps.begin({view: 4}, [Gap(view, 4, 9)])
+    assert catalog.gaps.of([view]) == [Gap(view, 2, 4), Gap(view, 4, 9)]
+    catalog.gaps.begin({view: 3}, [])
+    assert catalog.gaps.of([view]) == [], "between 2 and 3 there is no cn"
+
+
+def test_gaps_behind_what_can_be_read_are_forgotten_and_go_with_their_view(
+    catalog: Catalog, view: int
+) -> None:
+    for low in (2, 5, 8):
+        catalog.gaps.begin({view: low}, [Gap(view, low, low + 3)])
+    catalog.gaps.forget_before(view, 6)
+    assert catalog.gaps.of([view]) == [Gap(view, 5, 8), Gap(view, 8, 11)]
+    assert catalog.gaps.of([view], 8) == [Gap(view, 8, 11)]
+    catalog.views.drop("v")
+    catalog.views.remove(view)
+    assert catalog.gaps.of([view]) == []
