@@ -1,6 +1,6 @@
 """Deferred views: how far their changes are propagated, and which tick they were refreshed for.
 
-    a row (view, propagated, tick)  =>  the view's change table holds every change up to `propagated`
+    a row (view, propagated, tick)  =>  the view's delta holds every change up to `propagated`
 
 What is published of a view, its cn, never passes what is propagated. A tick is a time of the view's
 schedule, in microseconds; a later one makes the view due again. Both only grow.

@@ -21,7 +21,7 @@ from steadyview.cli.tables import note, print_json
 from steadyview.cli.values import iso_time
 
 
-def command(
+def command(  # noqa: PLR0913 - the options of a command
     views: Annotated[
         list[str] | None,
         typer.Argument(metavar="[VIEW]...", help="Which views.", autocompletion=view_names),

@@ -309,8 +309,8 @@ class Maintainer:
         Ends early where one of them fails, for the others are not needed then, or when all ends.
         """
         started = self._parts.clock.now_us()
-        works = [w for w in self._works([k for k in rows if k.plan.node is not None])]
-        works = [replace(w, held=False) for w in works]
+        wanted = self._works([k for k in rows if k.plan.node is not None])
+        works = [replace(w, held=False) for w in wanted]
         after = min((w.after for w in works if w.after is not None), default=moment.upto)
         admitted, works = self._admitted(works, moment, after)
         whole = [k for k in rows if k.plan.node is None and k.plan.sources <= admitted.keys()]

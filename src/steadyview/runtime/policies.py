@@ -1,4 +1,4 @@
-"""When a view's changes are propagated, and when they are applied and shown: paper 002, section 1.1.
+"""When a view's changes are propagated, and when they are shown: paper 002, section 1.1.
 
     policy      when a transaction commits      at a refresh
     immediate   propagated and shown            -

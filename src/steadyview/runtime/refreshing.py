@@ -27,6 +27,7 @@ from steadyview.runtime.batch import Done, Standing, Work
 from steadyview.runtime.kept import Kept, is_hidden, schedule_of
 from steadyview.runtime.losses import Losses
 from steadyview.runtime.parts import Parts
+from steadyview.runtime.policies import Policy
 from steadyview.runtime.publisher import Publisher
 from steadyview.runtime.reconciling import Reconciling
 from steadyview.runtime.schedule import WorkSchedule
@@ -150,7 +151,7 @@ class Refreshing:
     def _deferred(self) -> list[Kept]:
         """The views that wait for refreshes, as they stand."""
         known = self._schedule.policies()
-        return [k for k in self._views() if not known[k.id].shows]
+        return [k for k in self._views() if not known[k.id].shows and not k.row.replacement]
 
     def _views(self) -> list[Kept]:
         running = self._project.running()
@@ -162,14 +163,20 @@ class Refreshing:
         known = self._schedule.policies()
         if wanted.everything:
             found = [k for k in views.values() if not k.plan.forced]
-            return [k for k in found if wanted.to is None or not known[k.id].shows]
+            return [k for k in found if wanted.to is None or not self._follows(k, known)]
         chosen = [views.get(n.lower()) or self._missing(n, views) for n in wanted.views]
         for kept in chosen:
             if kept.plan.forced:
                 raise _not_deferred(kept.name, "is kept by an algorithm of its own")
-            if wanted.to is not None and known[kept.id].shows:
+            if wanted.to is not None and self._follows(kept, known):
                 raise _not_deferred(kept.name, "is immediate: it shows every commit by itself")
         return chosen
+
+    def _follows(self, kept: Kept, known: Mapping[int, Policy]) -> bool:
+        """Whether it shows every commit by itself: so does all that it reads."""
+        running = {k.id: k for k in self._project.running()}
+        read = [running[i] for i in kept.inputs.values() if i in running]
+        return known[kept.id].shows and all(self._follows(k, known) for k in read)
 
     def _missing(self, name: str, views: Mapping[str, Kept]) -> Kept:
         row = next(
