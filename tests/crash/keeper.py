@@ -77,6 +77,14 @@ class Keeper:
             else:
                 tidying.now()
 
+    def refresh(
+        self, views: list[str], to: int | None = None, crash_at: str | None = None
+    ) -> dict[str, Any]:
+        """Views to one cn; the answer's time is left out."""
+        os.environ[VARIABLE] = crash_at or ""
+        found = self._warehouse.refresh(views, to)
+        return {"cn": found.cn, "views": list(found.views), "along": list(found.along)}
+
     def rename(self, old: str, new: str, crash_at: str | None = None) -> list[str]:
         os.environ[VARIABLE] = crash_at or ""
         return [place.path for place in self._warehouse.rename(old, new)]

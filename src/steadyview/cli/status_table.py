@@ -20,8 +20,8 @@ _GOOD = frozenset({"active", "capturing", "idle"})
 def status_table(status: Status) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
     tables = (_headline(status), _sources(status), _views(status))
-    below = (*_building(status), *_unaudited(status), *_unwritten(status), *_errors(status))
-    return Group(*tables, *below)
+    told = (*_deferred(status), *_building(status), *_unaudited(status), *_unwritten(status))
+    return Group(*tables, *told, *_errors(status))
 
 
 def status_line(status: Status) -> str:
@@ -86,6 +86,20 @@ def _views(status: Status) -> Table:
         for v in status.views
     ]
     return table(("view", "kind", "level", "state", "cn", "age", "changes/s"), rows)
+
+
+def _deferred(status: Status) -> list[Text]:
+    """When deferred views are refreshed."""
+    found = []
+    for view in status.views:
+        if (refresh := view.refresh) is not None:
+            zone = f" ({refresh.zone})" if refresh.zone else ""
+            parts = [refresh.policy, f"{refresh.schedule}{zone}"]
+            parts += [f"next {iso_time(refresh.due)}"] if refresh.due else []
+            if refresh.propagated is not None and refresh.propagated > (view.cn or 0):
+                parts.append(f"propagated to cn {refresh.propagated}")
+            found.append(Text(f"{view.name}: {', '.join(parts)}", style="dim"))
+    return found
 
 
 def _building(status: Status) -> list[Text]:

@@ -14,6 +14,7 @@ from steadyview.runtime.status import (
     Status,
     ViewStatus,
     build_progress,
+    refresh_status,
     source_status,
     table_status,
     time_of,
@@ -83,11 +84,14 @@ class Glance:
         rates = self._keeping.rates() if self._keeping else {}
         unwritten = self._keeping.tables.errors() if self._keeping else {}
         building = build_progress(self._catalog)
+        known = self._catalog.refreshes.all()
 
         def shown(row: ViewRow) -> ViewStatus:
             rate, progress = rates.get(row.name), building.get(row.name)
             found = view_status(self._catalog, row, self._last, self._now, rate, progress)
             error = unwritten.get(row.name)
-            return replace(found, table=table_status(self._project.warehouse, row.name, error))
+            refresh = refresh_status(row, known.get(row.id), self._now, self._project.timezone)
+            table = table_status(self._project.warehouse, row.name, error)
+            return replace(found, table=table, refresh=refresh)
 
         return [shown(row) for row in rows]

@@ -10,8 +10,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from steadyview.catalog import Build, Catalog, SourceState, ViewRow, from_us
+from steadyview.catalog import Build, Catalog, Deferred, SourceState, ViewRow, from_us
 from steadyview.errors import OutsideRetention, SteadyviewError
+from steadyview.timing.schedules import schedule
 from steadyview.warehouse.table_mark import read_mark, table_folder
 
 SILENT_SECONDS = 30.0
@@ -59,13 +60,27 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class RefreshStatus:
+    """How a deferred view is refreshed: by which policy and schedule, in which zone; when next.
+
+    `propagated`: up to which cn its changes are at hand already.
+    """
+
+    policy: str
+    schedule: str
+    zone: str | None
+    due: datetime | None
+    propagated: int | None
+
+
+@dataclass(frozen=True)
 class ViewStatus:
     """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none).
 
     `code`: of the reason why it is refused. `refusal`: why its file, as it is now, does not take
     its place; until then it goes on as it was. `paused_seconds` ago its file was found gone.
     `progress`: how far a state is that is being built for it, since `build_seconds`, for people.
-    `table`: None if it has none. A refused view has no level.
+    `table`: None if it has none. A refused view has no level. `refresh`: None if it is immediate.
     """
 
     name: str
@@ -83,6 +98,7 @@ class ViewStatus:
     refusal: Refusal | None = None
     paused_seconds: float | None = None
     build_seconds: float | None = None
+    refresh: RefreshStatus | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +116,10 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         """For JSON; times in ISO format."""
         found = asdict(self)
-        for part in (found, *found["views"]):
-            part["time"] = part["time"].isoformat(timespec="microseconds") if part["time"] else None
+        timed = [(part, "time") for part in (found, *found["views"])]
+        timed += [(v["refresh"], "due") for v in found["views"] if v["refresh"]]
+        for part, key in timed:
+            part[key] = part[key].isoformat(timespec="microseconds") if part[key] else None
         return found
 
 
@@ -163,6 +181,25 @@ def view_status(
         refusal=Refusal(row.refusal_code, row.refusal or "") if row.refusal_code else None,
         paused_seconds=_seconds_since(row.paused, now),
         build_seconds=None if building is None else _seconds_since(building.begun, now),
+    )
+
+
+def refresh_status(
+    row: ViewRow, known: Deferred | None, now: int, zone: str
+) -> RefreshStatus | None:
+    """How the view is refreshed; None: it shows every commit by itself."""
+    refresh = json.loads(row.definition or "{}").get("refresh") or {}
+    policy = refresh.get("steadyview.policy", "immediate")
+    if policy == "immediate":
+        return None
+    found = schedule(refresh.get("steadyview.schedule"), zone)
+    due = found.next(now)
+    return RefreshStatus(
+        policy,
+        found.text,
+        found.zone,
+        None if due is None else from_us(due),
+        row.cn if known is None or row.cn is None else max(row.cn, known.propagated),
     )
 
 
