@@ -23,12 +23,13 @@ POLICIES = {
     "held": "'steadyview.policy' = 'ipda'",
     "late": "'steadyview.policy' = 'dpda'",
     "rough": "'steadyview.policy' = 'dpda', 'steadyview.level' = 'strong'",
+    "whole": "'steadyview.policy' = 'snapshot'",
 }
 CHILDREN = {
     "over_late": "SELECT SUM(n) AS n, MIN(low) AS low FROM late",
     "over_both": "SELECT l.g, l.n, h.x FROM late l LEFT JOIN held h ON l.g <=> h.g",
 }
-DEFERRED = ("held", "late", "rough", *CHILDREN)
+DEFERRED = ("held", "late", "rough", "whole", *CHILDREN)
 
 
 def view(name: str, properties: str, select: str) -> str:

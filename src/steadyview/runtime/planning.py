@@ -302,6 +302,8 @@ class _Planning:
     def _view(self, text: ViewText, path: Path, name: str) -> list[Planned]:
         """The view, behind the hidden nodes that are new with it."""
         relations, others = list(self._relations.values()), {*self._names} - {name}
+        if text.policy == "snapshot":
+            return [self._snapshot(text, path, tuple(tables_of(text, relations, others)))]
         try:
             return self._kept(text, path)
         except ViewRefused as refusal:
@@ -320,6 +322,18 @@ class _Planning:
             found = Planned(text.name, columns, used, None, text, path, refusal=refusal)
             self._plans[text.name] = _check_level(found)
             return [found]
+
+    def _snapshot(
+        self, text: ViewText, path: Path, used: tuple[RelationSchema, ...]
+    ) -> Planned:
+        """A view that is recomputed at each refresh, whatever its text is."""
+        if parents := views_read(text, self._names):
+            fact = f'snapshot view "{text.name}" reads view "{parents[0]}"'
+            hint = "a snapshot reads tables of sources alone: read those, or ask for 'dpda'"
+            raise ViewRefused("PARENT", fact, hint=hint)
+        found = Planned(text.name, self._types.of_text(text, used), used, None, text, path)
+        self._plans[text.name] = _check_level(found)
+        return found
 
     def _kept(self, text: ViewText, path: Path) -> list[Planned]:
         self._check_parents(text)
