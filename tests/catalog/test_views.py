@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from steadyview.catalog import Base, BatchRecord, Catalog, FileChange, Published, ViewSpec
+from steadyview.catalog import (
+    Base,
+    BatchRecord,
+    Catalog,
+    Deferred,
+    FileChange,
+    Published,
+    ViewSpec,
+)
 from steadyview.changes import Flush
 from tests.catalog.clocks import SetClock
 
@@ -177,3 +185,17 @@ def test_batches_come_newest_first(catalog: Catalog) -> None:
     batches = [BatchRecord(i, i + 1, 1, 4, 100, 10 * i, 10 * i + 5) for i in range(5)]
     assert [catalog.batches.record(b) for b in batches] == [1, 2, 3, 4, 5]
     assert catalog.batches.recent(2) == [batches[4], batches[3]]
+
+
+def test_what_is_propagated_and_not_shown_is_published_with_the_rest(views: Catalog) -> None:
+    views.views.publish([Published(A, 3, 1, 2, 1)])
+    assert views.refreshes.all() == {}
+    views.views.publish([Published(A, 3, 2, 2, 1, propagated=5)])
+    views.views.publish([Published(A, 3, 2, 2, 1, propagated=4)])
+    views.refreshes.ticked([A], 100)
+    views.refreshes.ticked([A], 50)
+    assert views.refreshes.all() == {A: Deferred(A, 5, 100)}
+    assert (views.views.get("a").cn, views.views.get("a").delta_version) == (3, 2)
+    views.views.drop("a")
+    views.views.remove(A)
+    assert views.refreshes.all() == {}
