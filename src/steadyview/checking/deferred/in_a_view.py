@@ -14,6 +14,8 @@ def in_a_view(history: DeferredHistory) -> Conviction | None:
     """The first step that takes a part of a transaction."""
     for number, step in enumerate(history.steps):
         taken = set(step.rows)
+        if not taken:
+            continue
         for x in history.affecting[step.view]:
             rows = x.rows[step.view]
             left = [row for row in rows if row not in taken]

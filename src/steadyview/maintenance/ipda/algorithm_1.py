@@ -47,7 +47,7 @@ class Algorithm1:
             if self._atomic:
                 yield Unlock(record.view)
 
-    def commit(self) -> Steps:
+    def commit(self, xid: str) -> Steps:
         """What a transaction does when its work is done."""
         yield EndTransaction()
 

@@ -46,12 +46,12 @@ class Algorithm2:
         for record in records:
             yield InsertRecord(record)
 
-    def commit(self) -> Steps:
+    def commit(self, xid: str) -> Steps:
         """What a transaction does when its work is done."""
         if self._locked:
             yield LockForWriting(COMMITS)
         timestamp = yield ReadClock()
-        yield InsertCommitRecord(timestamp)
+        yield InsertCommitRecord(xid, timestamp)
         if self._locked:
             yield Unlock(COMMITS)
         yield EndTransaction()

@@ -31,7 +31,7 @@ class ByWriteTime:
             timestamp = yield ReadClock()
             yield InsertRecord(replace(record, timestamp=timestamp))
 
-    def commit(self) -> Steps:
+    def commit(self, xid: str) -> Steps:
         """What a transaction does when its work is done."""
         yield EndTransaction()
 

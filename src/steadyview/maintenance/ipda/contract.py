@@ -15,7 +15,7 @@ class DeferredAlgorithm(Protocol):
     def propagate(self, records: Sequence[DeltaRecord]) -> Steps:
         """What a statement of a transaction does for the views' deltas."""
 
-    def commit(self) -> Steps:
+    def commit(self, xid: str) -> Steps:
         """What a transaction does when its work is done."""
 
     def apply(self, view: str, after: int, upto: int) -> Steps:

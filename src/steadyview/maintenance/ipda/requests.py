@@ -54,8 +54,9 @@ class InsertRecord:
 
 @dataclass(frozen=True)
 class InsertCommitRecord:
-    """Add (xid of this transaction, time) to the commit table, to be seen at the end."""
+    """Add a transaction's record to the commit table, to be seen at its end."""
 
+    xid: str
     timestamp: int
 
 

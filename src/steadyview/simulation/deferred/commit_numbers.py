@@ -77,7 +77,7 @@ class CommitNumbers:
         """A source knows nothing of views."""
         yield from ()
 
-    def commit(self) -> Steps:
+    def commit(self, xid: str) -> Steps:
         """The same."""
         yield EndTransaction()
 

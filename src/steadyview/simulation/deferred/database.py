@@ -70,13 +70,13 @@ class Client:
 
 
 class Database:
-    """`skews`: by node, how far its clock is before the designated one."""
+    """`views`: what they show at first; `skews`: by node, how far its clock is before `now`."""
 
-    def __init__(self, views: Iterable[str], skews: Sequence[int] = (0, 0)) -> None:
+    def __init__(self, views: Mapping[str, Groups], skews: Sequence[int] = (0, 0)) -> None:
         self.now = 0
         self.skews = list(skews)
         self.refreshed = dict.fromkeys(views, 0)
-        self.views: dict[str, Groups | None] = {view: {} for view in self.refreshed}
+        self.views: dict[str, Groups | None] = {**views}
         """None where a step took what cannot be: a group with fewer than no rows."""
         self.steps: list[ApplyStep] = []
         self.states: list[Groups | None] = []
@@ -171,8 +171,8 @@ class Database:
     def _insert(self, request: InsertRecord, _: Client) -> None:
         self._delta[request.record.view].append(request.record)
 
-    def _insert_commit(self, request: InsertCommitRecord, by: Client) -> None:
-        self._commit_records.append((by.xid, request.timestamp))
+    def _insert_commit(self, request: InsertCommitRecord, _: Client) -> None:
+        self._commit_records.append((request.xid, request.timestamp))
 
     def _end(self, _: EndTransaction, by: Client) -> None:
         self.ended[by.xid] = (by, self.now)

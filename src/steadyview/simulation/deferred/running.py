@@ -31,7 +31,7 @@ from steadyview.simulation.deferred.worlds import VIEWS, Accounts, Job, accounts
 
 _TOGETHER = 3
 """How many transactions run at once, at most."""
-_BEGINS, _APPLIES, _CHORES, _GOES_ON = 1.0, 0.5, 0.5, 3.0
+_BEGINS, _APPLIES, _CHORES, _GOES_ON = 1.0, 0.4, 0.3, 3.0
 _SAME_TARGET, _NEWEST_TARGET = 0.5, 0.5
 _SET_BACK, _SET_BACK_BY = 0.04, 15
 _BEYOND = 100
@@ -77,7 +77,7 @@ def transaction(
         database.rolled_back(client)
         return
     client.node, client.is_committing = job.node, True
-    yield from algorithm.commit()
+    yield from algorithm.commit(client.xid)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class DeferredRun:
     """One world, one way, one schedule."""
 
     def __init__(self, way: Way, world: Accounts, random: Random) -> None:
-        self.database = Database(VIEWS, (0, world.skew if way.two_clocks else 0))
+        self.database = Database(world.views, (0, world.skew if way.two_clocks else 0))
         self._way = way
         self._algorithm = way.make(self.database, random)
         self._random = random
@@ -137,10 +137,15 @@ class DeferredRun:
 
     def _happens(self) -> None:
         begins = _BEGINS if self._todo and len(self._running) < _TOGETHER else 0.0
-        goes_on = _GOES_ON if self._processes else 0.0
-        kinds = (self._begin, self._refresh, self._chore, self._go_on)
-        weights = (begins, _APPLIES, _CHORES, goes_on)
-        self._random.choices(kinds, weights)[0]()
+        point = self._random.random() * (begins + _APPLIES + _CHORES + _GOES_ON)
+        if point < begins:
+            self._begin()
+        elif point < begins + _APPLIES:
+            self._refresh()
+        elif point < begins + _APPLIES + _CHORES:
+            self._chore()
+        else:
+            self._go_on()
 
     @property
     def _processes(self) -> list[Process]:
@@ -194,10 +199,13 @@ class DeferredRun:
         return []
 
     def _go_on(self) -> None:
-        waiting = self._random.sample(self._processes, len(self._processes))
-        moved = any(process.goes_on(self.database) for process in waiting)
-        self._sweep()
-        if not moved and self._running:
+        processes = self._processes
+        self._random.shuffle(processes)
+        moved = next((p for p in processes if p.goes_on(self.database)), None)
+        if moved is not None:
+            if moved.is_done:
+                self._sweep()
+        elif self._running:
             victim = self._random.choice(self._running)
             self.database.rolled_back(victim.client)
             self._running.remove(victim)

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from steadyview.maintenance.ipda.records import Groups
+
 WITHDRAWALS, DEPOSITS, OWNERS = "withdrawals", "deposits", "owners"
 VIEWS = (WITHDRAWALS, DEPOSITS, OWNERS)
 NAMES = ("Paul", "Peter", "Patty")
@@ -64,6 +66,13 @@ class Accounts:
     jobs: tuple[Job, ...]
     skew: int
     """How far the second node's clock is before that of the first."""
+
+    @property
+    def views(self) -> dict[str, Groups]:
+        """What the views show at first: no money was moved, and everything belongs to one."""
+        there = {s.account.id for job in self.jobs for s in job.statements}
+        first = {(account, NAMES[0]): (1,) for account in there}
+        return {WITHDRAWALS: {}, DEPOSITS: {}, OWNERS: first}
 
 
 def accounts(random: Random, sources: int) -> Accounts:
