@@ -27,6 +27,18 @@ class Convicted:
     steps: int = 0
     filled: int = 0
 
+    def __add__(self, other: Convicted) -> Convicted:
+        """Of other seeds, all of them behind ours."""
+        return Convicted(
+            self.way,
+            self.histories + other.histories,
+            Counter(self.broken) + Counter(other.broken),
+            {**other.first, **self.first},
+            {**other.example, **self.example},
+            self.steps + other.steps,
+            self.filled + other.filled,
+        )
+
 
 def convicted(way: Way, seeds: Iterable[int]) -> Convicted:
     """Run and judge every seed."""
