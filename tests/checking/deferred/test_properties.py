@@ -70,7 +70,7 @@ def test_the_property_is_broken_and_the_sentence_says_how(name: str) -> None:
 
 def test_a_step_too_late_breaks_real_time_alone() -> None:
     assert broken(history([X], ("v", 6, ()), ("v", 9, (1, 2)))) == {
-        "real time": "x committed at 5, and after the step of v to 6 its row 1 is there not at all"
+        "real time": "x committed at 5, and after the step of v to 6 its row 1 is not there"
     }
 
 

@@ -1,6 +1,6 @@
 """Algorithm 2 and commit numbers with one fault each; the predicates must convict every one.
 
-`breaks`: the properties that it breaks within 400 seeds, all of them; real time is among them.
+`breaks`: the properties that it breaks within so many seeds, all of them; real time is among them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ CULPRITS: list[Culprit] = []
 class Culprit:
     way: Way
     breaks: frozenset[str]
+    within: int
 
 
-def convict(honest: str, *breaks: str) -> Callable:
+def convict(honest: str, *breaks: str, within: int = 400) -> Callable:
     """Put it on the list, in place of an honest way."""
 
     def listed(culprit):
@@ -46,7 +47,7 @@ def convict(honest: str, *breaks: str) -> Callable:
             return culprit(database, lambda waiting: random.randint(0, waiting))
 
         way = replace(way_of(honest), name=culprit.__name__, make=make)
-        CULPRITS.append(Culprit(way, frozenset({*breaks, REAL_TIME})))
+        CULPRITS.append(Culprit(way, frozenset({*breaks, REAL_TIME}), within))
         return culprit
 
     return listed
@@ -182,14 +183,14 @@ class _WithCommits(CommitNumbers):
         self.commits = self.commit_table()
 
 
-@convict("commit numbers", ACROSS)
+@convict("commit numbers", ACROSS, within=2000)
 class NumbersWithoutAFloor(_WithCommits):
     """After a clock is set back, a commit gets a time that was read at before."""
 
     commit_table = _NoFloor
 
 
-@convict("commit numbers", ACROSS, REORDERED)
+@convict("commit numbers", ACROSS, REORDERED, within=2000)
 class NumbersByTheHostClock(_WithCommits):
     """Commit times that go back with the host's clock."""
 

@@ -59,7 +59,7 @@ def test_a_run_is_its_seed() -> None:
 
 
 def seen(culprit) -> Convicted:
-    return convicted(culprit.way, range(400))
+    return convicted(culprit.way, range(culprit.within))
 
 
 @pytest.mark.parametrize("culprit", CULPRITS, ids=lambda culprit: culprit.way.name)

@@ -66,7 +66,7 @@ def _real_time(f: Facts) -> str:
     if f["x"] is None:
         return f"after {step} row {f['row']} is there, of no transaction that committed"
     whose = f"{f['x']} committed at {f['committed']}, and after {step} its row {f['row']}"
-    return f"{whose} is there {_times(f['times'])}"
+    return f"{whose} {_there(f['times'])}"
 
 
 _SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
@@ -87,5 +87,5 @@ def _is(rows: Sequence[int]) -> str:
     return "are" if len(rows) > 1 else "is"
 
 
-def _times(count: int) -> str:
-    return {0: "not at all", 1: "already"}.get(count, f"{count} times")
+def _there(times: int) -> str:
+    return {0: "is not there", 1: "is there already"}.get(times, f"is there {times} times")

@@ -7,9 +7,13 @@ whatever the host's does (`catalog/commits.py`):
     time(cn)   =  max(host clock, time(cn - 1) + 1, floor + 1);   in a flush one after the other
     cn_at(t)   =  the largest cn with time(cn) <= t;   the floor is raised to t before it is told
 
-Records of the view deltas carry the cn, so a step to t takes those with cn_at(t1) < cn <= cn_at(t2)
-as soon as they are published. No commit table is read, no lock is needed, and no transaction
-waits. Promised: the six properties, the order of transactions being that of each source.
+Records of the view deltas carry the cn, so a step from t1 to t2 takes those with
+
+    cn_at(t1) < cn <= cn_at(t2)
+
+as soon as they are published. It asks the commit table for a number, never for a list of
+transactions; there is no lock, and no transaction waits. Assumes: capture has each source's commits
+in their order. Promised: the six properties, the order of transactions being that of each source.
 Not promised: the order in which transactions of different sources ended.
 """
 

@@ -17,7 +17,7 @@ from steadyview.checking.deferred import DeferredHistory
 from steadyview.maintenance.ipda.algorithm_2 import Algorithm2
 from steadyview.maintenance.ipda.contract import DeferredAlgorithm
 from steadyview.maintenance.ipda.records import Groups
-from steadyview.maintenance.ipda.requests import Steps
+from steadyview.maintenance.ipda.requests import EndTransaction, Steps
 from steadyview.simulation.deferred.commit_numbers import CommitNumbers
 from steadyview.simulation.deferred.database import (
     WAITS,
@@ -34,7 +34,7 @@ _TOGETHER = 3
 _BEGINS, _APPLIES, _CHORES, _GOES_ON = 1.0, 0.4, 0.3, 3.0
 _SAME_TARGET, _NEWEST_TARGET = 0.5, 0.5
 _SET_BACK, _SET_BACK_BY = 0.04, 15
-_BEYOND = 100
+_BEYOND = 300
 """Later than all that any clock has said."""
 
 
@@ -73,11 +73,20 @@ def transaction(
         client.node = statement.account.node
         records = yield Execute(statement)
         yield from algorithm.propagate(records)
-    if job.aborts:
-        database.rolled_back(client)
-        return
     client.node, client.is_committing = job.node, True
-    yield from algorithm.commit(client.xid)
+    if job.aborts:
+        yield from _all_but_the_end(algorithm.commit(client.xid))
+        database.rolled_back(client)
+    else:
+        yield from algorithm.commit(client.xid)
+
+
+def _all_but_the_end(commit: Steps) -> Steps:
+    """Everything that a commit does before it is one."""
+    request = next(commit)
+    while not isinstance(request, EndTransaction):
+        answer = yield request
+        request = commit.send(answer)
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,7 @@ class DeferredRun:
         self._settle()
         self.database.now += _BEYOND
         last = self._now - 1
+        assert last >= max(self.database.commit_times.values(), default=0)
         for view in VIEWS:
             self._apply(view, last)
         self._settle()

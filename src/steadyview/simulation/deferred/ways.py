@@ -58,7 +58,7 @@ _WAYS: Final = (
         order=PER_SOURCE,
         set_back=True,
     ),
-    Way("commit numbers, one order for all", _commit_numbers, sources=3, set_back=True),
+    Way("commit numbers, one order for all", _commit_numbers, sources=3),
 )
 WAYS: Final[Mapping[str, Way]] = {way.name: way for way in _WAYS}
 

@@ -19,7 +19,7 @@ from steadyview.maintenance.ipda.records import Groups
 WITHDRAWALS, DEPOSITS, OWNERS = "withdrawals", "deposits", "owners"
 VIEWS = (WITHDRAWALS, DEPOSITS, OWNERS)
 NAMES = ("Paul", "Peter", "Patty")
-_TRANSFERS, _MOVES, _ABORTED = 0.5, 0.75, 0.1
+_TRANSFERS, _MOVES, _ABORTED = 0.5, 0.75, 0.15
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Job:
-    """A transaction to come; `node`: where it commits."""
+    """A transaction to come; `node`: where it commits; `aborts`: instead, at the last moment."""
 
     id: str
     statements: tuple[Statement, ...]
