@@ -25,6 +25,7 @@ from steadyview.simulation.deferred.database import (
     Database,
     Execute,
     LockAccount,
+    Pause,
 )
 from steadyview.simulation.deferred.ways import Way
 from steadyview.simulation.deferred.worlds import VIEWS, Accounts, Job, accounts
@@ -76,6 +77,7 @@ def transaction(
     client.node, client.is_committing = job.node, True
     if job.aborts:
         yield from _all_but_the_end(algorithm.commit(client.xid))
+        yield Pause()
         database.rolled_back(client)
     else:
         yield from algorithm.commit(client.xid)
