@@ -20,7 +20,9 @@ from examples.papers.messages import (
 )
 from examples.papers.plot import Chart
 from steadyview.checking import LEVELS
+from steadyview.checking.deferred import PROPERTIES
 from steadyview.maintenance.algorithms import BATCHED
+from steadyview.simulation.deferred import Convicted
 
 _SHOWN_N, _SHOWN_RATE = 5, 1.0
 _PRINTED = {
@@ -47,6 +49,8 @@ class Findings:
     """By algorithm and column, the shrunk history that shows why it reaches no more."""
     terms: Mapping[tuple[int, int], int]
     """By relations and open queries, the joins in ECA's next query."""
+    deferred: Sequence[Convicted]
+    """Of each way of applying a view delta, the histories that break each property."""
 
     def point(self, algorithm: str, n: int, rate: float) -> Point:
         """One of the points."""
@@ -61,7 +65,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def page(found: Findings) -> str:
     """The whole page."""
-    sections = (_levels, _counted, _messages, _rates, _bound, _eca, _nested, _batched)
+    sections = (_levels, _counted, _messages, _rates, _bound, _eca, _nested, _batched, _deferred)
     return "\n\n".join([_HEAD, *(section(found) for section in sections), _DIFFERENCES]) + "\n"
 
 
@@ -102,12 +106,14 @@ _HEAD = """# The papers, measured
 
 Written by `make papers`; a second run writes the same. The algorithms are the product's own state
 machines, run in the simulator (sources, channels and schedules in memory) and judged by the
-checker, which knows nothing of them. The examples of both papers, step by step, are the scripts in
-`tests/papers/examples/`. What each algorithm is: [algorithms.md](../algorithms.md).
+checker, which knows nothing of them. The examples of the papers, step by step, are the scripts in
+`tests/papers/examples/` and `tests/papers/deferred/`. What each algorithm is:
+[algorithms.md](../algorithms.md).
 
 S96: Zhuge, Garcia-Molina, Wiener, *The Strobe Algorithms for Multi-Source Warehouse Consistency*,
 PDIS 1996. A97: Agrawal, El Abbadi, Singh, Yurek, *Efficient View Maintenance at Data Warehouses*,
-SIGMOD 1997."""
+SIGMOD 1997. B: Beyer, Cochrane, Pirahesh, Sidle, Shanmugasundaram, Mohan, Salem, *Immediate
+Propagate Deferred Apply for Incremental Maintenance of Materialized Views*, IBM Almaden."""
 
 _COUNTER_HEAD = """# Counter-histories
 
@@ -134,7 +140,9 @@ _DIFFERENCES = """## Where print and measurement differ
 - A97, section 5.2: the product of -(2,3) and -(3,7,8) is printed with a minus. It has none, and is
   then subtracted.
 - Nested SWEEP under alternating updates: A97 says that it oscillates. It shows no state at all
-  until the updates cease, or until it is forced to end."""
+  until the updates cease, or until it is forced to end.
+- Atomic in a view: of the ways that B tells, only write times break it, which B never calls an
+  algorithm. Algorithm 1 breaks everything else that B says, and never this."""
 
 
 def _levels(found: Findings) -> str:
@@ -276,3 +284,31 @@ needs fewer. Freezing a state per source and batch is not counted: it reads no r
 {table(["updates in a batch", *map(str, BATCHES)], rows)}
 
 ![lookups by batch size](papers-batch.svg)"""
+
+
+def _deferred(found: Findings) -> str:
+    head = ["", "histories", *PROPERTIES]
+    rows = [
+        [f"`{row.way}`", row.histories, *(row.broken.get(p, 0) for p in PROPERTIES)]
+        for row in found.deferred
+    ]
+    seen = [
+        f"- `{row.way}`, {name} ({row.first[name]}): {row.example[name]}."
+        for row in found.deferred
+        for name in PROPERTIES
+        if name in row.broken
+    ]
+    return f"""## Deferred views: which records an apply step takes (B, sections 3 and 4)
+
+How many random histories break each of the six properties. In a history three to six transactions
+run over three views, up to three at once, and are suspended between any two requests to the
+database; meanwhile each view is rolled to this time and that, in the end to one beyond all commits.
+What each way is: [algorithms.md](../algorithms.md#deferred-views).
+
+{table(head, rows)}
+
+<details><summary>The first history of each (its seed), and what it shows</summary>
+
+{chr(10).join(seen)}
+
+</details>"""

@@ -10,7 +10,9 @@ import pytest
 
 from examples.papers.levels import COLUMNS, ROWS
 from examples.papers.plot import Chart
+from steadyview.checking.deferred import PROPERTIES
 from steadyview.maintenance.algorithms import GLOBAL, KINDS, LOCAL, SINGLE, Kind, kind_of
+from steadyview.simulation.deferred import WAYS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -56,6 +58,34 @@ def test_the_measured_levels_are_those_promised() -> None:
         assert {column: cell.split()[0] for column, cell in seen.items()} == {
             column: promises[column] for column in seen
         }
+
+
+def documented_ways() -> dict[str, tuple[set[str], str]]:
+    """By way, what docs/algorithms.md says that it breaks, and its file."""
+    rows = table_under(DOCS / "algorithms.md", "# Deferred views")
+    return {
+        way.strip("`"): (set(breaks.split(", ")) - {"nothing"}, file.strip("`"))
+        for way, breaks, file in rows
+    }
+
+
+def test_the_table_of_deferred_ways_is_that_of_the_code() -> None:
+    ways = documented_ways()
+    assert list(ways) == list(WAYS)
+    for name, (breaks, file) in ways.items():
+        assert not (WAYS[name].promises and breaks)
+        assert (ROOT / "src" / "steadyview" / file).exists()
+
+
+def test_the_properties_measured_of_each_way_are_those_documented() -> None:
+    measured = table_under(DOCS / "results" / "papers.md", "# Deferred views")
+    ways = documented_ways()
+    assert [row[0].strip("`") for row in measured] == list(WAYS)
+    for name, histories, *counts in measured:
+        way = name.strip("`")
+        broken = {p for p, count in zip(PROPERTIES, counts, strict=True) if int(count)}
+        assert broken == ways[way][0]
+        assert int(histories) >= (20_000 if WAYS[way].promises else 2_000)
 
 
 def test_every_number_of_histories_is_ten_thousand_or_more() -> None:
