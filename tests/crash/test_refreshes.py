@@ -1,0 +1,71 @@
+"""Killed in a refresh, all its views have moved or none; refreshed again, all are right."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.checks import comparable
+from tests.crash.keepers import Keeper, Killed
+from tests.crash.shop import VIEWS, new_shop
+
+DEFERRED = {"sold_late": "dpda", "totals_late": "dpda", "totals_held": "ipda"}
+
+
+class World:
+    """The shop with deferred copies of its views, and whoever keeps it now."""
+
+    def __init__(self, folder, spark) -> None:
+        self.shop = new_shop(folder)
+        for name, policy in DEFERRED.items():
+            properties = f"TBLPROPERTIES ('steadyview.policy' = '{policy}')"
+            select = VIEWS[name.partition("_")[0]]
+            text = f"CREATE MATERIALIZED VIEW {name} {properties} AS {select}"
+            self.shop.add_view(name, text)
+        self.shop.begin()
+        self._spark = spark
+        self.keeper = Keeper(folder, spark)
+
+    def next_life(self) -> None:
+        self.keeper.end()
+        self.keeper = Keeper(self.shop.folder, self._spark)
+
+    def shown(self) -> dict[str, int]:
+        return {v["name"]: v["cn"] for v in self.keeper.ask("status")["views"]}
+
+    def rows(self, view: str, at: int) -> list[str]:
+        return comparable(self.keeper.ask("rows", view=view, at=at))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, spark):
+    world = World(tmp_path_factory.mktemp("refresh") / "shop", spark)
+    world.keeper.ask("once")
+    yield world
+    world.keeper.end()
+    world.shop.database.drop()
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["answers-stored", "delta-written", "steps-committed", "delta-committed", "published"],
+)
+def test_killed_here_all_views_of_the_refresh_moved_or_none(world, point):
+    world.shop.sell()
+    world.shop.move()
+    world.keeper.ask("once")
+    before = world.shown()
+    with pytest.raises(Killed):
+        world.keeper.ask("refresh", views=list(DEFERRED), crash_at=point)
+    world.next_life()
+    after = world.shown()
+    moved = {name for name in DEFERRED if after[name] != before[name]}
+    assert moved == (set(DEFERRED) if point == "published" else set())
+    world.shop.sell(1)
+    done = world.keeper.ask("refresh", views=list(DEFERRED))
+    assert {world.shown()[name] for name in DEFERRED} == {done["cn"]}
+    world.keeper.ask("once")
+    for name in DEFERRED:
+        plain = name.partition("_")[0]
+        assert world.rows(name, done["cn"]) == world.rows(plain, done["cn"])
+    verdicts = world.keeper.ask("verify", at=done["cn"], views=list(DEFERRED))
+    assert [v for v in verdicts if not v["equal"]] == []
