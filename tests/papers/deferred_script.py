@@ -29,9 +29,9 @@ from random import Random
 from steadyview.checking.deferred import ApplyStep, DeferredHistory, convictions
 from steadyview.maintenance.ipda.requests import EndTransaction, InsertCommitRecord, InsertRecord
 from steadyview.simulation.deferred import way_of
-from steadyview.simulation.deferred.database import Client, Database
+from steadyview.simulation.deferred.database import Client, DeferredDatabase
 from steadyview.simulation.deferred.running import Process, transaction
-from steadyview.simulation.deferred.worlds import Account, Job, Statement
+from steadyview.simulation.deferred.worlds import Account, AccountStatement, Job
 
 TIME = r"(\d+):(\d\d)"
 STATEMENT = re.compile(r"(\w+) (\w+) ([+-]\d+)(?: at (\w+))?")
@@ -56,7 +56,7 @@ def shown(time: int) -> str:
 class Script:
     """A file, read. `jobs`: statements by transaction; `views` by row that a statement locks."""
 
-    jobs: dict[str, list[tuple[str, Statement]]] = field(default_factory=dict)
+    jobs: dict[str, list[tuple[str, AccountStatement]]] = field(default_factory=dict)
     claims: dict[str, set[str]] = field(default_factory=dict)
     refreshed: int = 0
     skew: int = 0
@@ -88,12 +88,12 @@ def _heading(script: Script, line: str) -> None:
         script.jobs[word.rstrip(":")] = [_statement(text) for text in rest.split("; ")]
 
 
-def _statement(text: str) -> tuple[str, Statement]:
+def _statement(text: str) -> tuple[str, AccountStatement]:
     view, row, amount, node = STATEMENT.fullmatch(text).groups()
-    return view, Statement(Account(row, int(node == "two")), int(amount))
+    return view, AccountStatement(Account(row, int(node == "two")), int(amount))
 
 
-class ScriptedDatabase(Database):
+class ScriptedDatabase(DeferredDatabase):
     """A statement changes the view that the script names."""
 
     def __init__(self, script: Script, skew: int) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 from steadyview.maintenance.ipda.records import DeltaRecord
 from steadyview.maintenance.ipda.requests import ApplyRecords, EndTransaction, Steps
-from steadyview.simulation.deferred.database import Client, Database, Pause
+from steadyview.simulation.deferred.database import Client, DeferredDatabase, Pause
 
 
 class NumberedCommits:
@@ -62,7 +62,7 @@ class NumberedCommits:
 class CommitNumbers:
     """`flush`: how many transactions capture takes of those that wait."""
 
-    def __init__(self, database: Database, flush: Callable[[int], int]) -> None:
+    def __init__(self, database: DeferredDatabase, flush: Callable[[int], int]) -> None:
         self.commits = NumberedCommits()
         self._database = database
         self._flush = flush

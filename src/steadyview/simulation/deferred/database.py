@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from steadyview.checking.deferred import ApplyStep, DeferredTransaction
 from steadyview.maintenance.ipda.records import DeltaRecord, Groups, net_effect, rolled
@@ -28,8 +28,16 @@ from steadyview.maintenance.ipda.requests import (
     RetrieveRecords,
     Unlock,
 )
-from steadyview.simulation.deferred.worlds import DEPOSITS, NAMES, OWNERS, WITHDRAWALS, Statement
+from steadyview.simulation.deferred.worlds import (
+    DEPOSITS,
+    NAMES,
+    OWNERS,
+    WITHDRAWALS,
+    AccountStatement,
+)
 
+GroupAmounts: TypeAlias = tuple[str, Any, tuple[int, ...]]
+"""A view, one of its groups, and what comes to its amounts."""
 WAITS: Final = object()
 """The answer to a request that must be asked again."""
 
@@ -45,7 +53,7 @@ class LockAccount:
 class Execute:
     """Answer: the records that the statement brings to the views' deltas."""
 
-    statement: Statement
+    statement: AccountStatement
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class Client:
     records: list[DeltaRecord] = field(default_factory=list)
 
 
-class Database:
+class DeferredDatabase:
     """`views`: what they show at first; `skews`: by node, how far its clock is before `now`."""
 
     def __init__(self, views: Mapping[str, Groups], skews: Sequence[int] = (0, 0)) -> None:
@@ -137,7 +145,7 @@ class Database:
         by.records += records
         return records
 
-    def _changes(self, statement: Statement, by: Client) -> list[tuple[str, Any, tuple[int, ...]]]:
+    def _changes(self, statement: AccountStatement, by: Client) -> list[GroupAmounts]:
         account, amount, name = statement.account.id, statement.amount, statement.name
         if name is None:
             view = WITHDRAWALS if amount < 0 else DEPOSITS
@@ -225,23 +233,23 @@ class Database:
         return None if request.until() else WAITS
 
 
-_ANSWERS: Final[Mapping[type, Callable[[Database, Any, Client], Any]]] = {
-    LockAccount: Database._lock,
-    Execute: Database._execute,
-    Pause: Database._pause,
-    ReadClock: Database._read_clock,
-    LockForWriting: Database._lock_for_writing,
-    Unlock: Database._unlock,
-    LockForReading: Database._lock_for_reading,
-    InsertRecord: Database._insert,
-    InsertCommitRecord: Database._insert_commit,
-    EndTransaction: Database._end,
-    ReadRecords: Database._read,
-    ReadLaterRecords: Database._read_later,
-    ReadCommitRecords: Database._read_commits,
-    RetrieveRecords: Database._retrieve,
-    ApplyRecords: Database._apply,
-    PurgeCommitRecords: Database._purge,
+_ANSWERS: Final[Mapping[type, Callable[[DeferredDatabase, Any, Client], Any]]] = {
+    LockAccount: DeferredDatabase._lock,
+    Execute: DeferredDatabase._execute,
+    Pause: DeferredDatabase._pause,
+    ReadClock: DeferredDatabase._read_clock,
+    LockForWriting: DeferredDatabase._lock_for_writing,
+    Unlock: DeferredDatabase._unlock,
+    LockForReading: DeferredDatabase._lock_for_reading,
+    InsertRecord: DeferredDatabase._insert,
+    InsertCommitRecord: DeferredDatabase._insert_commit,
+    EndTransaction: DeferredDatabase._end,
+    ReadRecords: DeferredDatabase._read,
+    ReadLaterRecords: DeferredDatabase._read_later,
+    ReadCommitRecords: DeferredDatabase._read_commits,
+    RetrieveRecords: DeferredDatabase._retrieve,
+    ApplyRecords: DeferredDatabase._apply,
+    PurgeCommitRecords: DeferredDatabase._purge,
 }
 
 

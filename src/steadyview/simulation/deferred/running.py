@@ -22,7 +22,7 @@ from steadyview.simulation.deferred.commit_numbers import CommitNumbers
 from steadyview.simulation.deferred.database import (
     WAITS,
     Client,
-    Database,
+    DeferredDatabase,
     Execute,
     LockAccount,
     Pause,
@@ -50,7 +50,7 @@ class Process:
         self.is_done = False
         self._next(None)
 
-    def goes_on(self, database: Database) -> bool:
+    def goes_on(self, database: DeferredDatabase) -> bool:
         """Do the request, unless it waits."""
         answer = database.asked(self.request, self.client)
         if answer is WAITS:
@@ -66,7 +66,7 @@ class Process:
 
 
 def transaction(
-    job: Job, client: Client, algorithm: DeferredAlgorithm, database: Database
+    job: Job, client: Client, algorithm: DeferredAlgorithm, database: DeferredDatabase
 ) -> Steps:
     """A transaction as a process: each statement locks, executes, propagates; then the commit."""
     for statement in job.statements:
@@ -114,7 +114,7 @@ class DeferredRun:
     """One world, one way, one schedule."""
 
     def __init__(self, way: Way, world: Accounts, random: Random) -> None:
-        self.database = Database(world.views, (0, world.skew if way.two_clocks else 0))
+        self.database = DeferredDatabase(world.views, (0, world.skew if way.two_clocks else 0))
         self._way = way
         self._algorithm = way.make(self.database, random)
         self._random = random

@@ -17,7 +17,7 @@ from steadyview.maintenance.ipda.algorithm_2 import Algorithm2
 from steadyview.maintenance.ipda.by_write_time import ByWriteTime
 from steadyview.maintenance.ipda.contract import DeferredAlgorithm
 from steadyview.simulation.deferred.commit_numbers import CommitNumbers
-from steadyview.simulation.deferred.database import Database
+from steadyview.simulation.deferred.database import DeferredDatabase
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Way:
     """
 
     name: str
-    make: Callable[[Database, Random], DeferredAlgorithm]
+    make: Callable[[DeferredDatabase, Random], DeferredAlgorithm]
     promises: bool = False
     two_clocks: bool = False
     sources: int = 1
@@ -38,7 +38,7 @@ class Way:
     set_back: bool = False
 
 
-def _commit_numbers(database: Database, random: Random) -> CommitNumbers:
+def _commit_numbers(database: DeferredDatabase, random: Random) -> CommitNumbers:
     return CommitNumbers(database, lambda waiting: random.randint(0, waiting))
 
 

@@ -36,7 +36,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Statement:
+class AccountStatement:
     """Moves an amount, or gives the account's owner another name."""
 
     account: Account
@@ -49,7 +49,7 @@ class Job:
     """A transaction to come; `node`: where it commits; `aborts`: instead, at the last moment."""
 
     id: str
-    statements: tuple[Statement, ...]
+    statements: tuple[AccountStatement, ...]
     node: int = 0
     aborts: bool = False
 
@@ -89,13 +89,13 @@ def _job(random: Random, name: str, sources: int) -> Job:
     return Job(name, tuple(statements), random.randrange(2), aborts)
 
 
-def _statements(random: Random, there: list[Account]) -> list[Statement]:
+def _statements(random: Random, there: list[Account]) -> list[AccountStatement]:
     kind, amount = random.random(), random.randint(1, 3)
     if kind < _TRANSFERS:
         giver, taker = random.sample(there, 2)
-        halves = [Statement(giver, -amount), Statement(taker, amount)]
+        halves = [AccountStatement(giver, -amount), AccountStatement(taker, amount)]
         random.shuffle(halves)
         return halves
     if kind < _MOVES:
-        return [Statement(random.choice(there), random.choice((-1, 1)) * amount)]
-    return [Statement(random.choice(there), name=random.choice(NAMES))]
+        return [AccountStatement(random.choice(there), random.choice((-1, 1)) * amount)]
+    return [AccountStatement(random.choice(there), name=random.choice(NAMES))]
