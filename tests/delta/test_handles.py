@@ -136,3 +136,30 @@ def test_every_look_shows_what_is_there(tmp_path_factory, doings):
         assert table.version() == fresh.version()
         assert len(table.files()) == fresh.get_add_actions().num_rows
         assert table.app_version("other") == (fresh.transaction_version("other") or -1)
+
+
+def test_a_table_made_anew_while_it_is_opened_is_opened_again(tmp_path):
+    table, handles = made(tmp_path / "t", 2), Handles()
+
+    def open_() -> DeltaTable:
+        handle = table._at()
+        shutil.rmtree(table.path)
+        made(tmp_path / "t", 2)
+        return handle
+
+    stale = handles.newest(table.path, open_)
+    fresh = handles.newest(table.path, table._at)
+    assert stale.handle.metadata().id != fresh.handle.metadata().id
+    assert fresh.handle.metadata().id == DeltaTable(str(table.path)).metadata().id
+
+
+def test_a_commit_put_back_with_its_old_times_is_seen(tmp_path):
+    table = made(tmp_path / "t", 3)
+    assert len(table.files()) == 3
+    commit = newest_commit(table)
+    times, text = os.stat(commit), commit.read_text()
+    commit.write_text(text.replace("part-0", "part-9"))
+    os.utime(commit, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert os.stat(commit).st_size == times.st_size
+    shown = DeltaTable(str(table.path)).get_add_actions()["path"].to_pylist()
+    assert [f.relative for f in table.files()] == sorted(shown)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +19,7 @@ from steadyview.changes import arrow_type
 from steadyview.engine.failures import SparkError, is_data_error, reason
 from steadyview.engine.frames import Frames
 from steadyview.engine.prepared import Input, preparations
+from steadyview.engine.session import open_session
 
 COLUMNS = (
     ("k", "BIGINT"),
@@ -93,18 +97,83 @@ def test_other_types_are_another_statement(session: SparkSession) -> None:
         assert frames.collected(f"SELECT a FROM {name}").schema.types == [arrow_type(type_)]
 
 
-def test_threads_do_not_see_each_others_rows(session: SparkSession) -> None:
-    def total(number: int) -> tuple[int, int]:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT SUM(x.a) AS s FROM {a} x JOIN {a} y ON x.a = y.a", lambda n: [9 * n]),
+        ("SELECT COUNT(y.a) AS s FROM range(3) r LEFT JOIN {a} y ON y.a = r.id + {n}", None),
+        ("SELECT COUNT(*) AS s FROM VALUES (0), (9) o(v) LEFT JOIN {a} y ON o.v <= y.a", None),
+        ("SELECT COUNT(*) AS s FROM VALUES (0), (9) o(v) WHERE v NOT IN (SELECT a FROM {a})", None),
+        (
+            "SELECT /*+ BROADCAST(y) */ COUNT(*) AS s FROM {a} x JOIN {a} y "
+            "ON x.a = AGGREGATE(FILTER(SEQUENCE(0L, y.a), e -> e = y.a), 0L, (s, e) -> s + e)",
+            lambda _: [9],
+        ),
+    ],
+)
+def test_threads_do_not_see_each_others_rows(
+    session: SparkSession, text: str, expected: Callable[[int], list[int]] | None
+) -> None:
+    """Also where parts of the text stand over constants, and where lambdas hold values."""
+
+    def given(number: int) -> tuple[Frames, str]:
         frames = Frames(session)
         table = pa.table({"a": pa.array([number] * 3, pa.int64())})
-        name = frames.rows("mine", table, [("a", "BIGINT")])
-        text = f"SELECT SUM(x.a) AS s FROM {name} x JOIN {name} y ON x.a = y.a"
-        (found,) = frames.collected(text)["s"].to_pylist()
-        return number, found
+        return frames, text.format(a=frames.rows("mine", table, [("a", "BIGINT")]), n=1)
 
+    def total(number: int) -> list[int]:
+        frames, statement = given(number)
+        return frames.collected(statement)["s"].to_pylist()
+
+    def alone(number: int) -> list[int]:
+        frames, statement = given(number)
+        found = frames.sql(statement).toArrow()["s"].to_pylist()
+        frames.drop()
+        return found
+
+    wanted = {n: alone(n) if expected is None else expected(n) for n in range(5)}
     with ThreadPoolExecutor(4) as pool:
-        for number, found in pool.map(total, range(40)):
-            assert found == 9 * number
+        numbers = [n % 5 for n in range(100)]
+        for number, found in zip(numbers, pool.map(total, numbers), strict=True):
+            assert found == wanted[number]
+
+
+def test_what_keeps_a_plan_of_its_own_is_run_by_spark(session: SparkSession) -> None:
+    frames = Frames(session)
+    name = frames.rows("start", pa.table({"k": pa.array([1, 3], pa.int64())}), [("k", "BIGINT")])
+    step = f"SELECT k FROM {name} UNION ALL SELECT n + 1 FROM q WHERE n < 5"
+    found = frames.collected(f"WITH RECURSIVE q(n) AS ({step}) SELECT n FROM q")
+    assert sorted(found["n"].to_pylist()) == [1, 2, 3, 3, 4, 4, 5, 5]
+    frames.drop()
+
+
+def test_statements_have_the_settings_of_their_session(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}
+    exact = open_session("exact", settings, tmp_path, spark)
+    product = "SELECT CAST(1.00000000001 AS DECIMAL(38,11)) * a AS p FROM {}"
+    one = pa.table({"a": pa.array([Decimal("2.4")], arrow_type("DECIMAL(38,3)"))})
+    types = []
+    for opened in (exact, open_session("usual", {}, tmp_path, spark)):
+        frames = Frames(opened)
+        text = product.format(frames.rows("factor", one, [("a", "DECIMAL(38,3)")]))
+        assert frames.collected(text).schema.types == frames.sql(text).toArrow().schema.types
+        types += frames.collected(text).schema.types
+        frames.drop()
+    assert types[0] != types[1]
+
+
+def test_a_session_that_nobody_holds_is_forgotten(spark: SparkSession, tmp_path: Path) -> None:
+    opened = open_session("brief", {}, tmp_path, spark)
+    frames = Frames(opened)
+    name = frames.rows("one", pa.table({"a": pa.array([1], pa.int64())}), [("a", "BIGINT")])
+    assert frames.collected(f"SELECT a FROM {name}").num_rows == 1
+    gone = weakref.ref(preparations(opened))
+    SparkSession.builder.getOrCreate()
+    del frames, opened
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_query_inside_an_expression_reads_the_rows_of_its_run(session: SparkSession) -> None:
@@ -137,6 +206,15 @@ def test_a_large_result_arrives_whole(session: SparkSession) -> None:
     assert found.nbytes > 3 * (8 << 20)
     assert found.num_rows == 1_000_000
     assert len(set(zip(*(found[c].to_pylist() for c in "ab"), strict=True))) == 1_000_000
+
+
+def test_a_result_of_very_many_bytes_is_left_to_spark(session: SparkSession) -> None:
+    wide = pa.table({"t": ["x" * 1_000_000, "y"]})
+    many = pa.table({"k": pa.array(range(70), pa.int64())})
+    given = [Input((("t", "STRING"),), wide), Input((("k", "BIGINT"),), many)]
+    text = "SELECT t FROM input_0 CROSS JOIN input_1 WHERE LENGTH(t) > 1"
+    assert preparations(session).rows(text, given) is None
+    assert preparations(session).rows(f"{text} AND k < 3", given).num_rows == 3
 
 
 def test_rows_of_many_bytes_go_through_a_file(session: SparkSession, tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def check_views_grow(lives: list[list[int | None]], lengths: list[float]) -> Non
         if lengths[life] >= LONG:
             told = f"life {life} of {lengths[life]:.0f} s added nothing: {lives}"
             assert reached[life - 1] < reached[life], told
+    assert len(lives) < begun + 3 or reached[begun] < reached[-1], f"nothing was added: {lives}"
     for life in range(begun, len(lives) - 4):
         assert reached[life] < reached[life + 4], f"four lives added nothing: {lives}"
 

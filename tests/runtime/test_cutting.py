@@ -113,6 +113,18 @@ def test_a_life_that_had_finished_a_piece_had_the_right_size(tmp_path: Path) -> 
     assert size.rows == 16_000
 
 
+def test_a_small_piece_first_says_nothing_of_the_size_of_large_ones():
+    """Each life begins with a batch of a few rows, and is killed in the piece behind it."""
+    rows, sizes = COLD, []
+    for _ in range(4):
+        size = pieces.PieceSize()
+        size.interrupted(rows, finished=0)
+        size.took(50, 0.5)
+        sizes.append(rows := size.rows)
+        assert size.finished == 0
+    assert sizes == [COLD // 4, COLD // 16, LEAST, LEAST]
+
+
 def test_lives_that_work_off_a_piece_each_catch_up():
     """A life has time for one slow piece and three quick ones; then it is killed in the next."""
     rows, finished, worked = 1_000, 1, []

@@ -2,7 +2,7 @@
 
 Opening reads the newest checkpoint and the commits behind it, some milliseconds each time; a batch
 looks at its tables a hundred times. A handle is kept with a stamp of exactly those files: number,
-length and time of change. As long as they are the same, and no next commit is there, another
+length and times of change. As long as they are the same, and no next commit is there, another
 opening would read the same bytes. Whatever somebody does to the log behind our back changes the
 stamp, and the table is opened anew, so that damage is found as early as without all this.
 """
@@ -14,6 +14,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from steadyview.delta.files import FileEntry
 _MOST = 1_000
 """Tables of which a handle is kept; a hundred views have four each, and a relation one."""
 
-Stamp = tuple[tuple[int, int, int], ...]
+Stamp = tuple[tuple[int, ...], ...]
 
 
 @dataclass
@@ -51,10 +52,16 @@ class Handles:
         with self._lock:
             known = self._kept.get(name)
         if known and known.stamp and known.stamp == _stamp(path, known.version):
+            with self._lock:
+                if name in self._kept:
+                    self._kept.move_to_end(name)
             return known
+        before = _birth(path)
         handle = open_()
         version = int(handle.version())
-        found = Opened(handle, version, _stamp(path, version))
+        # a table that was made anew meanwhile is another one
+        stamp = _stamp(path, version) if before == _birth(path) else None
+        found = Opened(handle, version, stamp)
         with self._lock:
             self._kept[name] = found
             self._kept.move_to_end(name)
@@ -82,6 +89,16 @@ def _stamp(path: Path, version: int) -> Stamp | None:
     return None if (log / f"{version + 1:020}.json").exists() else tuple(marks)
 
 
-def _mark(path: Path) -> tuple[int, int, int]:
+def _mark(path: Path) -> tuple[int, ...]:
     found = os.stat(path)
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _birth(path: Path) -> tuple[int, ...] | None:
+    """What no other table in the same place has: its first commit, as long as that is kept."""
+    log = path / "_delta_log"
+    for first in (log / f"{0:020}.json", log):
+        with suppress(OSError):
+            found = _mark(first)
+            return found if first is not log else found[:1]
+    return None

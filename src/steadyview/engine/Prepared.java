@@ -9,8 +9,10 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.AttributeMap;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
@@ -42,10 +44,12 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * A statement that was planned once and runs with other rows each time; for engine/prepared.py.
  *
- * Claim: a run gives what Spark would give for the same text over the same rows. The plan is made
- * over inputs whose rows nobody knows, so nothing in it can depend on them; a run puts the rows in
- * their places and prepares the plan anew, so that no two runs share what was computed. An input is
- * one partition, and so is all that is made of it: a run is one task.
+ * Claim: a run gives the rows that Spark would give for the same text over the same rows. The plan
+ * is made over inputs whose rows nobody knows, so nothing in it can depend on them; a run copies the
+ * whole of it, puts the rows in their places and prepares that, so that no two runs share a node:
+ * Spark writes into nodes while it compiles them. Expressions are shared, and some remember what
+ * they are at: so one run of a plan comes after the other. An input is one partition, and so is all
+ * that is made of it: a run is one task.
  */
 public class Prepared {
     private static final ClassTag ROW = ClassTag$.MODULE$.apply(InternalRow.class);
@@ -53,6 +57,8 @@ public class Prepared {
     private static final long BATCH = 10000L;
     /** Bytes that pass to Python at once. */
     private static final int PART = 8 << 20;
+    /** Bytes of a result that go this way at most. */
+    private static final long LARGEST = 64L << 20;
     /** In bytes: what Spark is to think of an input's size. All inputs are small. */
     private static final BigInt SMALL = BigInt.apply(1000000L);
 
@@ -105,20 +111,38 @@ public class Prepared {
         }
         plan = execution.sparkPlan();
         shown = made.schema();
-        return true;
+        // an operator may keep a logical plan of its own, and inputs in it
+        return placed(plan) == placed(execution.optimizedPlan());
+    }
+
+    private int placed(TreeNode tree) {
+        int found = 0;
+        Iterator leaves = tree.collectLeaves().iterator();
+        while (leaves.hasNext()) {
+            Object leaf = leaves.next();
+            if (leaf instanceof RDDScanExec && place(((RDDScanExec) leaf).rdd()) >= 0
+                    || leaf instanceof LogicalRDD && place(((LogicalRDD) leaf).rdd()) >= 0) {
+                found++;
+            }
+        }
+        return found;
+    }
+
+    private int place(RDD rdd) {
+        return Arrays.asList((Object[]) places).indexOf(rdd);
     }
 
     /**
      * The rows of a run as a stream of Arrow, in parts; inputs come as such streams, each behind
-     * its length.
+     * its length. Null where they are too many bytes.
      */
-    public List run(final byte[] inputs) {
+    public synchronized List run(final byte[] inputs) {
         return (List) session.withActive(new AbstractFunction0() {
             public Object apply() {
                 return SQLExecution$.MODULE$.withSQLConfPropagated(session, new AbstractFunction0() {
                     public Object apply() {
                         SparkPlan ready = QueryExecution.prepareExecutedPlan(session, over(inputs));
-                        return arrow(ready.executeCollect());
+                        return arrow((Iterator) ready.executeCollectIterator()._2());
                     }
                 });
             }
@@ -134,7 +158,7 @@ public class Prepared {
             left.get(stream);
             rows[i] = session.sparkContext().parallelize(rows(stream, schemas[i]), 1, ROW);
         }
-        return (SparkPlan) plan.transformUp(new AbstractPartialFunction() {
+        return (SparkPlan) ((SparkPlan) plan.clone()).transformUp(new AbstractPartialFunction() {
             public boolean isDefinedAt(Object node) {
                 return node instanceof RDDScanExec || node instanceof UnionExec;
             }
@@ -151,14 +175,13 @@ public class Prepared {
     }
 
     private Object filled(RDDScanExec scan, RDD[] rows) {
-        for (int i = 0; i < places.length; i++) {
-            if (scan.rdd() == places[i]) {
-                return new RDDScanExec(
-                    scan.output(), rows[i], "rows", scan.outputPartitioning(),
-                    scan.outputOrdering(), scan.stream());
-            }
+        int place = place(scan.rdd());
+        if (place < 0) {
+            throw new IllegalStateException("an input of another statement");
         }
-        return scan;
+        return new RDDScanExec(
+            scan.output(), rows[place], "rows", scan.outputPartitioning(), scan.outputOrdering(),
+            scan.stream());
     }
 
     private static Seq rows(byte[] stream, StructType schema) {
@@ -167,10 +190,13 @@ public class Prepared {
         try {
             UnsafeProjection row = (UnsafeProjection) UnsafeProjection$.MODULE$.create(schema);
             List found = new ArrayList();
-            while (read.hasNext()) {
-                found.add(row.apply((InternalRow) read.next()).copy());
+            try {
+                while (read.hasNext()) {
+                    found.add(row.apply((InternalRow) read.next()).copy());
+                }
+            } finally {
+                read.close();
             }
-            read.close();
             return CollectionConverters.asScala(found).toSeq();
         } catch (Exception wrong) {
             Platform.throwException(wrong);
@@ -178,8 +204,18 @@ public class Prepared {
         }
     }
 
-    private List arrow(InternalRow[] rows) {
-        Iterator each = CollectionConverters.asScala(Arrays.asList((Object[]) rows).iterator());
+    private List arrow(Iterator rows) {
+        List found = new ArrayList();
+        long size = 0;
+        while (rows.hasNext()) {
+            UnsafeRow row = (UnsafeRow) rows.next();
+            found.add(row);
+            size += row.getSizeInBytes();
+            if (size > LARGEST) {
+                return null;
+            }
+        }
+        Iterator each = CollectionConverters.asScala(found.iterator());
         Iterator batches = ArrowConverters$.MODULE$.toBatchIterator(
             each, shown, BATCH, ZONE, true, false, null);
         try {

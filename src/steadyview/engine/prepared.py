@@ -5,8 +5,9 @@ into reading, analysing and planning the text, and into moving a few rows betwee
 is kept, by text and by the names and types of the inputs' columns, and a run only puts the rows in
 (`Prepared.java`).
 
-Claim: the rows are those that `spark.sql` would give over the same inputs, and so are the errors.
-A text that Spark would not plan alone, because it keeps a query inside an expression, is not taken.
+Claim: the rows are those that `spark.sql` would give over the same inputs. So are the errors, but
+for values that need not be computed here, since one side of a join is empty, say. A text that keeps
+a plan inside another one is not taken, nor is a result of more than 64 MB.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import pyarrow as pa
+from pyspark.errors.exceptions.captured import unwrap_spark_exception
 from pyspark.sql import SparkSession
 
 from steadyview.changes import arrow_type
@@ -50,7 +52,8 @@ class Preparations:
     """The plans of one session's statements. Any thread may run any of them."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+        # the session is the key of these: they must not keep it alive
+        self._spark = ref(spark)
         self._idle: SimpleQueue[SparkSession] = SimpleQueue()
         """Sessions beside it, in which nobody plans now: all statements call their inputs alike."""
         self._java = compiled(spark.sparkContext._gateway, "Prepared")
@@ -66,7 +69,11 @@ class Preparations:
         if plan is None:
             return None
         sent = b"".join(_behind_its_length(_stream(i)) for i in inputs)
-        with pa.ipc.open_stream(b"".join(plan.run(sent))) as found:
+        with unwrap_spark_exception():
+            parts = plan.run(sent)
+        if parts is None:
+            return None
+        with pa.ipc.open_stream(b"".join(parts)) as found:
             return found.read_all()
 
     def _plan(self, sql: str, columns: tuple[Columns, ...]) -> Any:
@@ -86,15 +93,17 @@ class Preparations:
         names = [place(i) for i in range(len(columns))]
         listed = [", ".join(f"`{n}` {t}" for n, t in each) for each in columns]
         session = self._session()
-        try:
-            return self._java.planned(session._jsparkSession, sql, names, listed)
-        finally:
-            self._idle.put(session)
+        found = self._java.planned(session._jsparkSession, sql, names, listed)
+        # not where planning was broken off: it may still go on there
+        self._idle.put(session)
+        return found
 
     def _session(self) -> SparkSession:
         with suppress(Empty):
             return self._idle.get_nowait()
-        made = beside(self._spark)
+        spark = self._spark()
+        assert spark is not None, "whoever plans has it"
+        made = beside(spark)
         for key, value in _ONE_TASK.items():
             made.conf.set(key, value)
         return made

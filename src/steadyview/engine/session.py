@@ -128,10 +128,10 @@ def open_session(
 def beside(session: SparkSession) -> SparkSession:
     """Another session of ours with the same settings and temporary views of its own."""
     other = session.newSession()
-    for key in (*_WORK, "spark.sql.shuffle.partitions"):
-        value = session.conf.get(key)
-        assert value is not None, f"{key} is set in every session of ours"
-        other.conf.set(key, value)
+    for key, value in session.conf.getAll.items():
+        ours = key in _WORK or (key.startswith("spark.sql.") and key not in _START)
+        if ours and (key in _WORK or other.conf.isModifiable(key)):
+            other.conf.set(key, value)
     return other
 
 

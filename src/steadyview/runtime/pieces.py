@@ -5,9 +5,9 @@ life that ends early has published stays. The number of log rows is learnt while
 one transaction, and at least a 32nd of what is left: every piece looks at all that is left, and so
 that stays a few times the work of one batch.
 
-A life that is killed in a piece leaves a note of its size. If it had finished no other piece, the
-next life begins with a quarter of that: so there is progress however slow the machine is. If it
-had, the size was right, and most of a short life goes into starting Spark.
+A life that is killed in a piece leaves a note of its size. If it had finished no other piece that
+was about as large, the next life begins with a quarter of that: so there is progress however slow
+the machine is. If it had, the size was right, and most of a short life goes into starting Spark.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class PieceSize:
     def __init__(self) -> None:
         self.rows = COLD
         self.finished = 0
-        """Pieces that this process has worked off."""
+        """Pieces of about this size that this process has worked off."""
+        self._cold = True
         self._careful = False
 
     def fits(self, rows: int) -> bool:
@@ -90,8 +91,9 @@ class PieceSize:
         >>> size.rows
         10000
         """
-        first, self.finished = self.finished == 0, self.finished + 1
+        first, self._cold = self._cold, False
         large = rows * 2 >= self.rows
+        self.finished += large
         if seconds > SLOW:
             if large and not first:
                 self.rows = max(self.rows // 2, LEAST)
@@ -102,7 +104,7 @@ class PieceSize:
             self.rows = max(self.rows, WARM)
 
     def interrupted(self, rows: int, finished: int) -> None:
-        """The last life was killed in a piece of so many rows, after so many others.
+        """The last life was killed in a piece of so many rows, after so many others about as large.
 
         >>> size = PieceSize()
         >>> size.interrupted(16_000, finished=0)

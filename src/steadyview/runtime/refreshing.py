@@ -138,15 +138,23 @@ class Refreshing:
         return found
 
     def _at_tick(self, target: int, names: Sequence[str], ways: Ways) -> None:
+        running = {k.name: k for k in self._project.running()}
+        behind = [n for n in names if n in running and self._shows_before(running[n], target)]
+        if not behind:
+            return
         try:
             cn = self._parts.catalog.commits.cn_at(target)
-            running = {k.name: k for k in self._project.running()}
-            behind = [n for n in names if n in running and (running[n].row.cn or 0) < cn]
-            if behind:
-                self.refreshed(RefreshWanted(tuple(behind), to=cn), ways)
+            self.refreshed(RefreshWanted(tuple(behind), to=cn), ways)
         except DefiniteError as error:
             for name in names:
                 self._parts.catalog.views.tell(name, str(error))
+
+    def _shows_before(self, kept: Kept, target: int) -> bool:
+        """Whether a commit may have come between what the view shows and the target."""
+        try:
+            return self._parts.catalog.commits.time_of(kept.row.cn or 0) < target
+        except OutsideRetention:
+            return True
 
     def _deferred(self) -> list[Kept]:
         """The views that wait for refreshes, as they stand."""
