@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -25,7 +25,6 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from steadyview.catalog import Base, Gaps
 from steadyview.changes import RelationName
 from steadyview.crash_points import crash_point
 from steadyview.engine.block_inputs import BlockInputs
@@ -34,189 +33,27 @@ from steadyview.engine.frames import Frames
 from steadyview.engine.window_input import ArrowKeys, Rows, WindowInput
 from steadyview.errors import StorageDamaged, ViewStopped
 from steadyview.papers.conventional import Shadow
-from steadyview.plans.asking import Ask, Asking, Reached
+from steadyview.plans.asking import Ask, Asking
 from steadyview.plans.ends import Ends
-from steadyview.plans.inlined import inlined
 from steadyview.plans.links import links
-from steadyview.plans.plan import FromNode, FromRelation, PlanNode
-from steadyview.plans.shared_join import SharedJoin, shared_joins
+from steadyview.plans.plan import FromRelation
+from steadyview.plans.shared_join import SharedJoin
 from steadyview.query.moment import Moment
 from steadyview.runtime.gaps import Window, Windows
+from steadyview.runtime.grouping import GroupMember, together
 from steadyview.runtime.inputs import RelationInputs, at_ends, node_input, rows_per_cn
-from steadyview.runtime.kept import Kept
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.pieces import PieceSize, Steps
-from steadyview.runtime.planning import Planned
+from steadyview.runtime.shares import Share, layers
 from steadyview.runtime.trouble import Trouble, trouble
+from steadyview.runtime.work import Asked, Done, Others, Work
 from steadyview.warehouse.apply import Applier
 from steadyview.warehouse.node_statement import Computed, NodeStatement
 from steadyview.warehouse.shared_statement import SharedStatement
-from steadyview.warehouse.view_store import ViewStore
 
 _T = TypeVar("_T")
 _WORKERS = 2
 """Statements at a time."""
-_MEMBERS = 20
-"""So many nodes at most in one statement: Spark does not compile what gets too long."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """A node's part of a batch: its change after cn `after`, or its first state (`after` None).
-
-    `every_state`: whether somebody needs its state at every cn. `begun`: up to where a crash has
-    left its steps, if that is further than its rows. `held`: its change is stored, and not shown.
-    """
-
-    kept: Kept
-    store: ViewStore
-    after: int | None
-    every_state: bool = True
-    begun: int | None = None
-    held: bool = False
-
-    @property
-    def plan(self) -> Planned:
-        """By which it is kept."""
-        return self.kept.plan
-
-    @property
-    def unfinished(self) -> int | None:
-        """The cn at which it has to end first; None: anywhere."""
-        return None if self.begun is None or self.begun <= (self.after or 0) else self.begun
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a node can publish: its state at `upto`.
-
-    With `error` it failed at `upto + 1` and stops (`mendable`: by values at the source); with
-    `fault`, of ours, it is to be tried again.
-    """
-
-    work: Work
-    upto: int
-    delta_version: int
-    base: Base | None = None
-    error: str | None = None
-    fault: Exception | None = None
-    changes: int = 0
-    mendable: bool = False
-
-    @property
-    def failed(self) -> bool:
-        """Whether the node did not get as far as it should."""
-        return self.error is not None or self.fault is not None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Questions sent to sources, and the rows of their answers."""
-
-    sent: int = 0
-    rows: int = 0
-
-    def since(self, before: Asked) -> Asked:
-        """Those that came after."""
-        return Asked(self.sent - before.sent, self.rows - before.rows)
-
-
-@dataclass
-class _Share:
-    """A node's part in a batch, as far as it is."""
-
-    work: Work
-    inputs: dict[int, WindowInput] = field(default_factory=dict)
-    reached: list[Reached[pa.Array]] = field(default_factory=list)
-    upto: int = 0
-    one_step: bool = False
-    trouble: Trouble | None = None
-    over: bool = False
-
-    @property
-    def node(self) -> PlanNode:
-        assert self.work.plan.node is not None
-        return self.work.plan.node
-
-    @property
-    def window(self) -> tuple[int, int]:
-        after = self.upto if self.work.after is None else self.work.after
-        return after, self.upto
-
-    @property
-    def name(self) -> str:
-        return self.work.plan.name
-
-    @property
-    def id(self) -> int:
-        return self.work.kept.id
-
-    @property
-    def parents(self) -> list[int]:
-        """The ids of the nodes that it reads."""
-        return list(self.work.kept.inputs.values())
-
-    @property
-    def place(self) -> tuple[tuple[int, int], bool, frozenset[int]]:
-        """Its window, and the nodes that it reads: only alike ones can be computed as one."""
-        return self.window, self.one_step, frozenset(self.parents)
-
-    def waits_at(self, cn: int) -> bool:
-        """Whether a piece that ends at the cn is due for it; also to publish what is there."""
-        after, published = self.work.after or 0, self.work.kept.row.cn or 0
-        unpublished = published < after == cn and not self.work.held
-        return not self.over and (after < cn or unpublished)
-
-    def reads(self, scan: int) -> int | None:
-        """The id of the node that a scan reads; None: it reads a relation."""
-        origin = self.node.inputs[scan]
-        return self.work.kept.inputs[origin.node] if isinstance(origin, FromNode) else None
-
-
-Standing = Callable[[int], tuple[ViewStore, int]]
-"""Where the node with an id lives, and the cn at which it is published."""
-
-
-@dataclass(frozen=True)
-class Others:
-    """What a batch knows of all nodes: where each lives and stands published, and their gaps."""
-
-    standing: Standing
-    gaps: Gaps
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A node in a group that is computed as one.
-
-    `over`: the node that it reads and that is in the group as well; `node` is then over its inputs.
-    """
-
-    share: _Share
-    node: PlanNode
-    over: _Share | None = None
-
-
-def _with_readers(share: _Share, later: Sequence[_Share]) -> Iterator[_Member]:
-    """The node, and those over its rows alone that have come as far and need not wait for it."""
-    yield _Member(share, share.node)
-    for reader in later:
-        if reader.trouble is None and reader.parents == [share.id] and _alike(reader, share):
-            node = inlined(reader.node, share.node)
-            if node is not None:
-                yield _Member(reader, node, share)
-
-
-def _alike(reader: _Share, share: _Share) -> bool:
-    """Whether the windows of both are the same, and taken in the same way."""
-    same = reader.work.after == share.work.after and reader.one_step == share.one_step
-    return same and not share.work.held and reader.work.unfinished in (None, share.upto)
-
-
-def _complete(members: Sequence[_Member]) -> list[_Member]:
-    """Without those that are over a node of another group."""
-    there = {m.share.id for m in members}
-    return [m for m in members if m.over is None or m.over.id in there]
 
 
 class Batch:
@@ -241,7 +78,7 @@ class Batch:
         self._inputs: dict[RelationName, WindowInput] = {}
         self._nodes: dict[tuple[int, tuple[int, int], Ends | None], WindowInput] = {}
         """What other nodes read of a node, by its id and window; all rows, or ends."""
-        self._shares: list[_Share] = []
+        self._shares: list[Share] = []
         self._steps: Steps | None = None
         self._sent = 0
 
@@ -257,7 +94,7 @@ class Batch:
 
     def prepare(self, works: Sequence[Work]) -> None:
         """Read the logs; raises only what concerns the whole batch."""
-        self._shares = [_Share(w) for w in works]
+        self._shares = [Share(w) for w in works]
         used: dict[RelationName, set[int]] = {}
         for share in self._shares:
             for name, columns in share.node.used().items():
@@ -301,7 +138,7 @@ class Batch:
     def first_states(self) -> Iterator[Done]:
         """The state at the moment's cn of every node that has none yet, as each gets ready."""
         reached: dict[int, Done] = {}
-        for found in self._layers(self._shares):
+        for found in layers(self._shares):
             # one that is not published after all is built again, and what reads it with it
             layer = [s for s in found if self._has_parents(s)]
             for share in layer:
@@ -319,10 +156,10 @@ class Batch:
         """
         reached: dict[int, Done] = {}
         self._nodes.clear()
-        layers = list(self._layers([s for s in self._shares if s.waits_at(upto)]))
-        behind = [share for layer in layers for share in layer]
+        ordered = list(layers([s for s in self._shares if s.waits_at(upto)]))
+        behind = [share for layer in ordered for share in layer]
         windows = self._windows(behind, upto)
-        for found in layers:
+        for found in ordered:
             layer = [s for s in found if s.id not in reached]
             for share in layer:
                 stand = {i: self._stands(i, reached) for i in share.parents}
@@ -332,7 +169,7 @@ class Batch:
             crash_point("answers-stored")
             later = [s for s in behind if s not in layer and s.id not in reached]
             with ThreadPoolExecutor(_WORKERS) as pool:
-                for done in pool.map(self._finished, self._together(layer, later)):
+                for done in pool.map(self._finished, together(layer, later)):
                     reached.update({d.work.kept.id: d for d in done})
             for share in (s for s in (*layer, *later) if s.id in reached):
                 share.over = reached[share.id].failed
@@ -344,16 +181,7 @@ class Batch:
         """Whether no node goes on."""
         return all(share.over for share in self._shares)
 
-    def _layers(self, shares: Sequence[_Share]) -> Iterator[list[_Share]]:
-        """The nodes in an order in which each stands behind those it reads."""
-        left = list(shares)
-        while left:
-            waiting = {s.id for s in left}
-            ready = [s for s in left if waiting.isdisjoint(s.parents)]
-            left = [s for s in left if s not in ready]
-            yield ready
-
-    def _has_parents(self, share: _Share) -> bool:
+    def _has_parents(self, share: Share) -> bool:
         return all(self._standing(parent)[1] >= 0 for parent in share.parents)
 
     def _stands(self, node: int, reached: Mapping[int, Done]) -> int:
@@ -364,7 +192,7 @@ class Batch:
         stored = (work.after for work in works if work.after is not None)
         return max([self._standing(node)[1], *stored])
 
-    def _windows(self, behind: Sequence[_Share], upto: int) -> Windows:
+    def _windows(self, behind: Sequence[Share], upto: int) -> Windows:
         """The windows of a piece, of nodes that each stand behind those they read."""
         touched = self._touched_relations(behind, upto)
         windows = [
@@ -385,14 +213,14 @@ class Batch:
         return found
 
     def _touched_relations(
-        self, shares: Sequence[_Share], upto: int
+        self, shares: Sequence[Share], upto: int
     ) -> set[tuple[RelationName, int | None]]:
         """The relations that changed after a cn at which one of these nodes stands; with the cn."""
         read = {(name, share.work.after) for share in shares for name in share.node.used()}
         known = ((name, after) for name, after in read if name in self._inputs)
         return {(n, after) for n, after in known if self._inputs[n].touched(after or 0, upto)}
 
-    def _for(self, share: _Share, step: Callable[[], _T]) -> _T | None:
+    def _for(self, share: Share, step: Callable[[], _T]) -> _T | None:
         """A step of one node; where it fails, or failed before, the node has its trouble."""
         if share.trouble is not None:
             return None
@@ -404,7 +232,7 @@ class Batch:
 
     # --- asking ------------------------------------------------------------------------------
 
-    def _bind(self, share: _Share) -> None:
+    def _bind(self, share: Share) -> None:
         """Find the inputs of the node's scans for its window; who reads the same shares it."""
         for scan in share.node.scans:
             origin = share.node.inputs[scan.number]
@@ -431,7 +259,7 @@ class Batch:
         read = node_input(self._frames, self.folder, store, sorted(columns or {0}), window)
         return read if ends is None else at_ends(read, ends, window)
 
-    def _whole(self, share: _Share, reached: Mapping[int, Done]) -> None:
+    def _whole(self, share: Share, reached: Mapping[int, Done]) -> None:
         """For a first state, every input is read whole."""
         for name, parent in share.work.kept.inputs.items():
             if parent in reached and reached[parent].failed:
@@ -440,9 +268,9 @@ class Batch:
         for read in {id(i): i for i in share.inputs.values()}.values():
             self._sent += read.ask(None, None)
 
-    def _ask_all(self, layer: Sequence[_Share]) -> None:
+    def _ask_all(self, layer: Sequence[Share]) -> None:
         """Every node's rounds, in lock step."""
-        asking: list[tuple[_Share, Asking[list[Rows], pa.Array]]] = []
+        asking: list[tuple[Share, Asking[list[Rows], pa.Array]]] = []
         for share in layer:
             machine = self._for(share, partial(self._begun, share))
             if machine is not None:
@@ -458,7 +286,7 @@ class Batch:
         for share, machine in asking:
             share.reached = machine.reached()
 
-    def _begun(self, share: _Share) -> Asking[list[Rows], pa.Array] | None:
+    def _begun(self, share: Share) -> Asking[list[Rows], pa.Array] | None:
         after = share.work.after
         assert after is not None
         if after >= share.upto:
@@ -472,7 +300,7 @@ class Batch:
         columns = KnownColumns(share.node, share.work.plan.relations)
         return Asking(links(share.node.node.block, columns), ArrowKeys(), logged)
 
-    def _answer(self, asks: Sequence[tuple[_Share, Ask[pa.Array]]]) -> None:
+    def _answer(self, asks: Sequence[tuple[Share, Ask[pa.Array]]]) -> None:
         """Send a round's questions, those about one column of one input as one."""
         topics: dict[tuple[int, int | None], tuple[WindowInput, list[pa.Array]]] = {}
         for share, ask in asks:
@@ -489,57 +317,32 @@ class Batch:
             self._sent += sum(pool.map(send, topics))
 
     def _tell(
-        self, share: _Share, machine: Asking[list[Rows], pa.Array], ask: Ask[pa.Array]
+        self, share: Share, machine: Asking[list[Rows], pa.Array], ask: Ask[pa.Array]
     ) -> None:
         machine.answered(ask, share.inputs[ask.scan].seen(ask.column, ask.keys))
 
     # --- computing ---------------------------------------------------------------------------
 
-    def _statement(self, share: _Share) -> NodeStatement:
-        return self._statement_of(_Member(share, share.node))
+    def _statement(self, share: Share) -> NodeStatement:
+        return self._statement_of(GroupMember(share, share.node))
 
-    def _statement_of(self, member: _Member) -> NodeStatement:
+    def _statement_of(self, member: GroupMember) -> NodeStatement:
         read = self._read(member.over or member.share)
         return NodeStatement(read, member.node, member.share.work.store)
 
-    def _read(self, share: _Share) -> BlockInputs:
+    def _read(self, share: Share) -> BlockInputs:
         return BlockInputs(self._frames, self.folder, share.inputs, share.reached)
 
-    def _first(self, share: _Share) -> Done:
+    def _first(self, share: Share) -> Done:
         return self._for(share, lambda: self._based(share)) or self._failed(share)
 
-    def _based(self, share: _Share) -> Done:
+    def _based(self, share: Share) -> Done:
         work, statement = share.work, self._statement(share)
         sql = statement.first_rows(share.upto)
         base = Applier(self._frames.spark, work.store).replace(sql, share.upto)
         return Done(work, share.upto, work.store.delta.version(), base)
 
-    def _together(
-        self, layer: Sequence[_Share], later: Sequence[_Share]
-    ) -> list[list[_Member]]:
-        """The nodes, those of one join over the same nodes and window in one group.
-
-        With them those of later layers that only project or sum the rows of one of them.
-        """
-        ready = [s for s in layer if s.trouble is None and self._moves(s)]
-        groups: list[list[_Member]] = []
-        for place in {s.place for s in ready}:
-            alike = [
-                member for s in ready if s.place == place for member in _with_readers(s, later)
-            ]
-            for places in shared_joins([m.node for m in alike]):
-                members = [alike[number] for number in places]
-                for first in range(0, len(members), _MEMBERS):
-                    groups.append(_complete(members[first : first + _MEMBERS]))
-        grouped = {m.share.id for group in groups for m in group}
-        return groups + [[_Member(s, s.node)] for s in layer if s.id not in grouped]
-
-    def _moves(self, share: _Share) -> bool:
-        """Whether there is anything to compute."""
-        after, upto = share.window
-        return after < upto and self._touched(share, upto)
-
-    def _finished(self, members: Sequence[_Member]) -> list[Done]:
+    def _finished(self, members: Sequence[GroupMember]) -> list[Done]:
         found = self._shared(members) if len(members) > 1 else None
         if found is None:
             return [self._alone(m.share) for m in members if m.over is None]
@@ -555,7 +358,7 @@ class Batch:
         return list(done.values())
 
     def _shared(
-        self, members: Sequence[_Member]
+        self, members: Sequence[GroupMember]
     ) -> list[tuple[NodeStatement, Computed]] | None:
         """The changes of nodes over one join; None where each has to be computed by itself."""
         own = [self._statement_of(m) for m in members]
@@ -568,10 +371,10 @@ class Batch:
             return None
         return None if found is None else list(zip(own, found, strict=True))
 
-    def _alone(self, share: _Share) -> Done:
+    def _alone(self, share: Share) -> Done:
         return self._for(share, lambda: self._finish(share)) or self._failed(share)
 
-    def _failed(self, share: _Share) -> Done:
+    def _failed(self, share: Share) -> Done:
         work, found = share.work, share.trouble
         assert found is not None
         upto = self.upto if work.after is None else work.after
@@ -580,10 +383,10 @@ class Batch:
             work, upto, version, error=found.error, fault=found.fault, mendable=found.mendable
         )
 
-    def _finish(self, share: _Share) -> Done:
+    def _finish(self, share: Share) -> Done:
         work = share.work
         assert work.after is not None
-        if not self._moves(share):
+        if not share.moves():
             reached = max(work.after, share.upto)
             return Done(work, reached, work.store.delta.version())
         try:
@@ -596,17 +399,13 @@ class Batch:
                 return Done(work, work.after, version, error=reason(error), mendable=True)
             return self._stopped(share, error)
 
-    def _touched(self, share: _Share, upto: int) -> bool:
-        assert share.work.after is not None
-        return any(i.touched(share.work.after, upto) for i in share.inputs.values())
-
-    def _appended(self, share: _Share, upto: int) -> Done:
+    def _appended(self, share: Share, upto: int) -> Done:
         assert share.work.after is not None
         statement = self._statement(share)
         return self._stored(share, upto, statement.change(share.work.after, upto), statement)
 
     def _stored(
-        self, share: _Share, upto: int, change: Computed, statement: NodeStatement
+        self, share: Share, upto: int, change: Computed, statement: NodeStatement
     ) -> Done:
         work = share.work
         assert work.after is not None
@@ -625,7 +424,7 @@ class Batch:
 
     # --- a node that fails -------------------------------------------------------------------
 
-    def _stopped(self, share: _Share, error: Exception) -> Done:
+    def _stopped(self, share: Share, error: Exception) -> Done:
         """Find the first cn whose change cannot be computed; keep what comes before it."""
         work = share.work
         assert work.after is not None
@@ -635,13 +434,13 @@ class Batch:
         if place is None:
             return self._appended(share, share.upto)
         before = int(cns[place]) - 1
-        if before <= work.after or not self._touched(share, before):
+        if before <= work.after or not share.touched(before):
             done = Done(work, max(before, work.after), work.store.delta.version())
         else:
             done = self._appended(share, before)
         return replace(done, error=reason(error), mendable=True)
 
-    def _fails(self, share: _Share, upto: int) -> bool:
+    def _fails(self, share: Share, upto: int) -> bool:
         assert share.work.after is not None
         try:
             self._statement(share).change(share.work.after, upto)

@@ -26,6 +26,7 @@ from steadyview.plans.union_all import UnionAll
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.plan_words import PARTS, PlanWords, said
 from steadyview.runtime.planning import VERSIONS, Planned, rank
+from steadyview.views.parse import IMMEDIATE
 
 Element = dict[str, Any]
 Sizes = Callable[[str], dict[str, Any] | None]
@@ -72,6 +73,8 @@ def explain(
         "view": plan.name,
         "kind": plan.kind,
         "level": plan.level,
+        "policy": None if plan.text is None else plan.text.policy,
+        "schedule": None if plan.text is None else plan.text.schedule,
         "algorithm": plan.algorithm_name,
         **stands,
         "columns": [{"name": n, "type": t} for n, t in plan.columns],
@@ -307,6 +310,8 @@ def _lines(data: dict[str, Any]) -> list[str]:
     way = "" if data["algorithm"] == VERSIONS else f" by {data['algorithm']}"
     how = "recomputed as a whole" if data["kind"] == "recomputed" else f"incrementally{way}"
     lines = [f"view   {data['view']}", f"kept   {how}", f"level  {data['level']}{_states(data)}"]
+    if data["policy"] not in (None, IMMEDIATE):
+        lines.append(f"shown  {data['policy']}, refreshed {data['schedule'] or 'on demand'}")
     if data.get("cn") is not None:
         at = f" of {data['time']}" if data.get("time") else ""
         lines.append(f"state  {data['state']}, at cn {data['cn']}{at}")

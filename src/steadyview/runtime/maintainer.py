@@ -24,7 +24,7 @@ from steadyview.errors import ColumnLost, StorageDamaged, StorageUnavailable
 from steadyview.papers.conventional import Shadow
 from steadyview.papers.recording import Recordings
 from steadyview.query.moment import Moment, WaitFor, admitted_since, open_moment
-from steadyview.runtime.batch import Asked, Batch, Done, Others, Standing, Work
+from steadyview.runtime.batch import Batch
 from steadyview.runtime.building import Building
 from steadyview.runtime.inputs import RelationInputs
 from steadyview.runtime.kept import Kept, kept_at_every_cn
@@ -44,6 +44,7 @@ from steadyview.runtime.schedule import WorkSchedule
 from steadyview.runtime.tally import Tally
 from steadyview.runtime.trouble import Faults
 from steadyview.runtime.whole_views import WholeViews
+from steadyview.runtime.work import Asked, Done, Others, Standing, Work
 from steadyview.warehouse.view_store import ViewStore
 
 Which = Callable[[Kept], bool]

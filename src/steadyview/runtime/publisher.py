@@ -9,10 +9,10 @@ from steadyview.catalog import Base, Published
 from steadyview.crash_points import crash_point
 from steadyview.engine.tagged_log import Admitted
 from steadyview.query.moment import settled_upto
-from steadyview.runtime.batch import Done
 from steadyview.runtime.losses import Losses, LossMark
 from steadyview.runtime.outcomes import Outcomes
 from steadyview.runtime.parts import Parts
+from steadyview.runtime.work import Done
 
 
 class Publisher:

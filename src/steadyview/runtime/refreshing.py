@@ -23,7 +23,6 @@ from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import ConfigError, DefiniteError, OutsideRetention, ViewStopped
 from steadyview.nearest import nearest_or_all
 from steadyview.query.moment import Moment, WaitFor, open_moment
-from steadyview.runtime.batch import Done, Standing, Work
 from steadyview.runtime.kept import Kept, is_hidden, schedule_of
 from steadyview.runtime.losses import Losses
 from steadyview.runtime.parts import Parts
@@ -33,6 +32,7 @@ from steadyview.runtime.reconciling import Reconciling
 from steadyview.runtime.schedule import WorkSchedule
 from steadyview.runtime.state_kept import check_no_gap
 from steadyview.runtime.trouble import Faults
+from steadyview.runtime.work import Done, Standing, Work
 
 
 @dataclass(frozen=True)

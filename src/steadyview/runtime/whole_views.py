@@ -7,13 +7,13 @@ from pathlib import Path
 
 from steadyview.engine.frames import Frames
 from steadyview.query.moment import Moment
-from steadyview.runtime.batch import Done, Work
 from steadyview.runtime.kept import Kept
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned
 from steadyview.runtime.recompute import Recomputing
 from steadyview.runtime.reconciling import Reconciling
 from steadyview.runtime.trouble import trouble
+from steadyview.runtime.work import Done, Work
 from steadyview.warehouse.apply import Applier
 
 
