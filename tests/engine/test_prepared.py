@@ -89,6 +89,20 @@ def test_a_statement_is_planned_once(session: SparkSession) -> None:
     assert len(kept) == known + 1
 
 
+def test_a_plan_that_is_gone_is_made_again(session: SparkSession) -> None:
+    kept, given = preparations(session), Input((("a", "INT"),), pa.table({"a": [4]}))
+    texts = [f"SELECT a + {i} AS b FROM input_0" for i in range(3)]
+    for _ in range(2):
+        for i, text in enumerate(texts):
+            found = kept.rows(text, [given])
+            assert found is not None
+            assert found["b"].to_pylist() == [4 + i]
+        # as if other processes had needed all places
+        kept._java.forget([*kept._kept.values()])
+    kept.forget()
+    assert not kept._kept
+
+
 def test_other_types_are_another_statement(session: SparkSession) -> None:
     for value, type_ in ((1, "INT"), (1, "BIGINT"), ("1", "STRING"), (Decimal(1), "DECIMAL(5,1)")):
         frames = Frames(session)

@@ -134,6 +134,29 @@ def test_a_deferred_view_shows_its_last_refresh_until_the_next(
         assert shown(wh)["over_late"] == asked
 
 
+def test_another_policy_builds_nothing_anew_and_shows_what_is_there(
+    project: Path, database: SqliteFile, spark: SparkSession
+) -> None:
+    def write(policy: str) -> None:
+        properties = f"'steadyview.policy' = '{policy}'"
+        text = view("held", properties, f"{SELECT} GROUP BY t.g")
+        (project / "views" / "held.sql").write_text(text)
+
+    with steadyview.open(project, spark=spark) as wh:
+        wh.run_once()
+        row = wh._catalog.views.get("held")
+        for policy, moves in (("immediate", True), ("dpda", False), ("ipda", False)):
+            database.writer().execute("INSERT INTO u VALUES (1, 1)")
+            wh.run_once()
+            before = shown(wh)["held"]
+            write(policy)
+            # nothing was committed since: what is propagated is shown all the same
+            wh.run_once()
+            assert shown(wh)["held"] == (wh.status().cn if moves else before), policy
+        assert wh._catalog.views.get("held").id == row.id
+        check(wh)
+
+
 def test_what_cannot_be_refreshed_is_told_and_nothing_moves(
     project: Path, database: SqliteFile, spark: SparkSession
 ) -> None:

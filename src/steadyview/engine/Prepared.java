@@ -2,6 +2,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 
 import org.apache.spark.rdd.RDD;
@@ -62,14 +63,55 @@ public class Prepared {
     /** In bytes: what Spark is to think of an input's size. All inputs are small. */
     private static final BigInt SMALL = BigInt.apply(1000000L);
 
+    /** Plans of one JVM, whoever asked for them; the ones not used for the longest time go. */
+    private static final int MOST = 300;
+
+    private final LinkedHashMap kept = new LinkedHashMap(16, 0.75f, true);
+    private long last;
+
     private SparkSession session;
     private StructType[] schemas;
     private RDD[] places;
     private SparkPlan plan;
     private StructType shown;
 
-    /** Plans the text over inputs of these names and columns; null if it cannot run this way. */
-    public Prepared planned(
+    /**
+     * Plans the text over inputs of these names and columns; the number of the plan, 0 if the text
+     * cannot run this way.
+     */
+    public long keep(SparkSession session, String sql, List names, List columns) {
+        Prepared made = planned(session, sql, names, columns);
+        synchronized (kept) {
+            if (made == null) {
+                return 0;
+            }
+            kept.put(Long.valueOf(++last), made);
+            while (kept.size() > MOST) {
+                kept.remove(kept.keySet().iterator().next());
+            }
+            return last;
+        }
+    }
+
+    /** Plans that nobody runs any more. */
+    public void forget(List numbers) {
+        synchronized (kept) {
+            for (int i = 0; i < numbers.size(); i++) {
+                kept.remove(Long.valueOf(((Number) numbers.get(i)).longValue()));
+            }
+        }
+    }
+
+    /** What `run` of that plan gives; nothing at all if the plan is gone. */
+    public List run(long number, byte[] inputs) {
+        Prepared found;
+        synchronized (kept) {
+            found = (Prepared) kept.get(Long.valueOf(number));
+        }
+        return found == null ? new ArrayList() : found.run(inputs);
+    }
+
+    private Prepared planned(
             final SparkSession session, final String sql, final List names, final List columns) {
         final Prepared made = new Prepared();
         made.session = session;
@@ -136,7 +178,7 @@ public class Prepared {
      * The rows of a run as a stream of Arrow, in parts; inputs come as such streams, each behind
      * its length. Null where they are too many bytes.
      */
-    public synchronized List run(final byte[] inputs) {
+    private synchronized List run(final byte[] inputs) {
         return (List) session.withActive(new AbstractFunction0() {
             public Object apply() {
                 return SQLExecution$.MODULE$.withSQLConfPropagated(session, new AbstractFunction0() {

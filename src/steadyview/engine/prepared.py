@@ -12,13 +12,11 @@ a plan inside another one is not taken, nor is a result of more than 64 MB.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import pyarrow as pa
@@ -29,8 +27,6 @@ from steadyview.changes import arrow_type
 from steadyview.engine.java import compiled
 from steadyview.engine.session import beside
 
-_MOST = 500
-"""Statements whose plans are kept."""
 _ONE_TASK = {
     "spark.sql.shuffle.partitions": "1",
     # all rows are in one task already
@@ -57,46 +53,43 @@ class Preparations:
         self._idle: SimpleQueue[SparkSession] = SimpleQueue()
         """Sessions beside it, in which nobody plans now: all statements call their inputs alike."""
         self._java = compiled(spark.sparkContext._gateway, "Prepared")
-        self._kept: OrderedDict[tuple[str, tuple[Columns, ...]], Any] = OrderedDict()
-        self._lock = Lock()
+        self._kept: dict[tuple[str, tuple[Columns, ...]], int] = {}
+        """Numbers of plans, which the JVM keeps; 0: there is none."""
 
     def rows(self, sql: str, inputs: Sequence[Input]) -> pa.Table | None:
         """The statement's rows; None if it cannot be run this way.
 
         In the text, input i is called what `place(i)` says.
         """
-        plan = self._plan(sql, tuple(i.columns for i in inputs))
-        if plan is None:
-            return None
+        key = (sql, tuple(i.columns for i in inputs))
         sent = b"".join(_behind_its_length(_stream(i)) for i in inputs)
-        with unwrap_spark_exception():
-            parts = plan.run(sent)
-        if parts is None:
-            return None
-        with pa.ipc.open_stream(b"".join(parts)) as found:
-            return found.read_all()
+        while (number := self._number(key)) > 0:
+            with unwrap_spark_exception():
+                parts = self._java.run(number, sent)
+            if parts is None:
+                return None
+            if found := b"".join(parts):
+                with pa.ipc.open_stream(found) as rows:
+                    return rows.read_all()
+            # others have needed the place since
+            self._kept.pop(key, None)
+        return None
 
-    def _plan(self, sql: str, columns: tuple[Columns, ...]) -> Any:
-        key = (sql, columns)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        plan = self._planned(sql, columns)
-        with self._lock:
-            self._kept[key] = plan
-            while len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
-        return plan
+    def forget(self) -> None:
+        """Let go of all plans."""
+        numbers, self._kept = [*self._kept.values()], {}
+        self._java.forget(numbers)
 
-    def _planned(self, sql: str, columns: tuple[Columns, ...]) -> Any:
-        names = [place(i) for i in range(len(columns))]
-        listed = [", ".join(f"`{n}` {t}" for n, t in each) for each in columns]
-        session = self._session()
-        found = self._java.planned(session._jsparkSession, sql, names, listed)
-        # not where planning was broken off: it may still go on there
-        self._idle.put(session)
-        return found
+    def _number(self, key: tuple[str, tuple[Columns, ...]]) -> int:
+        if key not in self._kept:
+            sql, columns = key
+            names = [place(i) for i in range(len(columns))]
+            listed = [", ".join(f"`{n}` {t}" for n, t in each) for each in columns]
+            session = self._session()
+            self._kept[key] = self._java.keep(session._jsparkSession, sql, names, listed)
+            # not where planning was broken off: it may still go on there
+            self._idle.put(session)
+        return self._kept[key]
 
     def _session(self) -> SparkSession:
         with suppress(Empty):
@@ -119,6 +112,14 @@ def preparations(spark: SparkSession) -> Preparations:
         if spark not in _preparations:
             _preparations[spark] = Preparations(spark)
         return _preparations[spark]
+
+
+def forget(spark: SparkSession) -> None:
+    """Let go of what is kept for a session that is not used any more."""
+    with _lock:
+        found = _preparations.pop(spark, None)
+    if found is not None:
+        found.forget()
 
 
 def place(number: int) -> str:

@@ -83,9 +83,16 @@ class Parts:
         return open_source(name, settings, project.root, owner, patience)
 
     def close(self) -> None:
-        """Let go of the sources' connections."""
+        """Let go of the sources' connections, and of what Spark keeps for us."""
         for source in self.__dict__.get("sources", {}).values():
             source.close()
+        if self._spark is not None:
+            # imported late: there may be no Spark at all
+            from steadyview.engine.prepared import forget
+            from steadyview.engine.session import ended
+
+            if not ended(self._spark):
+                forget(self._spark)
 
     @property
     def root(self) -> Path:

@@ -79,7 +79,7 @@ class WorkSchedule:
         """Whether one of them is not where it can come to by cn `upto`."""
         shown = self.policies()
         going = {k.id: k for k in self._running() if shown[k.id].shows}
-        return any((k.propagated or 0) < self._reach(k, going, upto) for k in rows)
+        return any(_stands(k, shown[k.id]) < self._reach(k, going, upto) for k in rows)
 
     def _reach(self, kept: Kept, running: Mapping[int, Kept], last: int) -> int:
         """How far a node can come: no further than one that it reads and that stands still."""
@@ -142,6 +142,11 @@ class WorkSchedule:
 
     def _running(self) -> list[Kept]:
         return self._project.running()
+
+
+def _stands(kept: Kept, policy: Policy) -> int:
+    """How far a row is: what is to be shown at once is not there before it is shown."""
+    return (kept.row.cn if policy.shows else kept.propagated) or 0
 
 
 def _whole(found: Iterable[Kept], going: Collection[int]) -> list[Kept]:
