@@ -27,6 +27,7 @@ SPARK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "3g",
+    "spark.buffer.pageSize": "2m",
     # most statements run once or twice: the second compiler would never earn its time back (and
     # without it Java takes less room for compiled code than Spark needs)
     "spark.driver.extraJavaOptions": (

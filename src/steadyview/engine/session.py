@@ -57,6 +57,9 @@ _START = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
+    # what a sort or a hash map takes at least; by itself Spark makes that 64 MB here, and a small
+    # statement has dozens of them in one task
+    "spark.buffer.pageSize": "2m",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.catalogImplementation": "in-memory",
