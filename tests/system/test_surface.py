@@ -38,6 +38,7 @@ def test_a_warehouse_has_these_methods() -> None:
         "recorded",
         "recording",
         "remove_source",
+        "refresh",
         "rename",
         "resnapshot",
         "run",
