@@ -5,6 +5,7 @@ The warehouse lies on a small file system of its own, filled up by a file beside
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 
@@ -27,10 +28,21 @@ class SmallDisk:
 
     def leave(self, free: int) -> None:
         self.free_up()
+        with self._filler.open("wb") as filler:
+            while not self._filled(filler, free):
+                filler.truncate(0)
+
+    def _filled(self, filler, free: int) -> bool:
+        """Whether it was; not if the warehouse was quicker."""
         found = os.statvfs(self.folder)
         size = found.f_bavail * found.f_frsize - free
-        with self._filler.open("wb") as filler:
+        try:
             os.posix_fallocate(filler.fileno(), 0, max(size, 1))
+        except OSError as full:
+            if full.errno != errno.ENOSPC:
+                raise
+            return False
+        return True
 
     def free_up(self) -> None:
         self._filler.unlink(missing_ok=True)
