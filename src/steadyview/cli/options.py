@@ -57,6 +57,19 @@ def parse_at(text: str | None) -> int | datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def parse_start(text: str) -> int | str:
+    """Where a reader of changes begins: a cn, "start" or "now".
+
+    >>> parse_start("42"), parse_start("Now")
+    (42, 'now')
+    """
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if text.lower() not in ("start", "now"):
+        raise typer.BadParameter(f'"{text}" is no beginning: say start, now or a commit number')
+    return text.lower()
+
+
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|seconds?|minutes?|hours?)")
 

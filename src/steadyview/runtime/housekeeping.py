@@ -1,7 +1,7 @@
 """Keeping logs and deltas small: merging files, forgetting what lies behind the retention.
 
 A state at cn >= cutoff stays readable: the deltas kept reach back to the older of cutoff and the
-newest base at or before it. A log row stays while a view, a build, the next audit, an unsettled
+newest base at or before it, and to where the slowest subscription is. A log row stays while a view, a build, the next audit, an unsettled
 transaction or a state within the retention may need it.
 """
 
@@ -113,7 +113,8 @@ class Housekeeping:
             store.steps.vacuum(READERS)
             store.state.vacuum(READERS)
         compaction.compact(store.delta, "_cn", row.cn, compaction.MANY_FILES)
-        needed = min([cutoff, row.base_cn, *self._read_from(row)])
+        subscribed = self._parts.catalog.subscriptions.held(row.id)
+        needed = min([cutoff, row.base_cn, *self._read_from(row), *subscribed])
         compaction.prune(store.delta, "_cn", needed + 1)
         self._parts.catalog.gaps.forget_before(row.id, min(needed, row.oldest_cn))
         # readers of the version before are served until its files are vacuumed
@@ -149,7 +150,9 @@ class Housekeeping:
         rows = [*kept, *catalog.views.replacements()]
         reached = [r.cn for r in rows if r.cn is not None]
         built = [build.cn for build in catalog.builds.all()]
-        needed = min([cutoff, *reached, *built, *self._audited()])
+        # changes are told with their times, and the commit table goes no further than the log
+        subscribed = catalog.subscriptions.held()
+        needed = min([cutoff, *reached, *built, *self._audited(), *subscribed])
         state = catalog.sources.state(source)
         first = min(catalog.commits.seq_upto(source, needed), state.settled) + 1
         for relation in catalog.sources.schemas(source):

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
+    from steadyview.runtime.subscribing import Start, Subscriber, SubscriptionStatus
     from steadyview.runtime.view_files import ListedView, ReaderPlace, ViewFiles
     from steadyview.runtime.view_plans import ViewPlans
 
@@ -360,6 +361,39 @@ class Warehouse:
                 with self._kept(Keeping(self._parts, plan)) as keeping:
                     found = keeping.refresh_once(wanted)
         return found.at(from_us(self._catalog.commits.time_of(found.cn)))
+
+    def subscribe(self, view: str, name: str, start: Start | None = None) -> Subscriber:
+        """A reader of a view's changes, called `name`; a new one begins at `start`, or now.
+
+        Close it, or use it as a context manager.
+        """
+        from steadyview.runtime.subscribing import subscribed
+
+        return subscribed(self.project.warehouse, self._catalog, view, name, start)
+
+    def subscriptions(self) -> list[SubscriptionStatus]:
+        """Who reads the changes of which view, and how far each is."""
+        from steadyview.runtime.subscribing import all_subscriptions
+
+        return all_subscriptions(self._catalog, self._clock.now_us())
+
+    def drop_subscription(self, name: str) -> None:
+        """Forget a reader: nothing is kept for it any more."""
+        from steadyview.runtime import subscribing
+
+        subscribing.drop(self.project.warehouse, self._catalog, name)
+
+    def reset_subscription(self, name: str, at: int | str = "now") -> int:
+        """Have a reader begin again at a state: "start", "now" or a cn; which cn that is."""
+        from steadyview.runtime import subscribing
+
+        return subscribing.reset(self._catalog, name, at).position
+
+    def acknowledge(self, name: str, cn: int, epoch: int | None = None) -> bool:
+        """All up to a cn was received under this name; whether that was new."""
+        from steadyview.runtime import subscribing
+
+        return subscribing.acknowledge(self._catalog, name, cn, epoch)
 
     def rebuild(self, name: str) -> None:
         """Have a view built anew, beside what it shows, by the next run."""
