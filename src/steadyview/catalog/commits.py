@@ -194,7 +194,8 @@ class Commits:
         first = np.array([run.cn_from for run in runs], dtype=np.int64)
         times = np.array([run.time_from for run in runs], dtype=np.int64)
         place = np.searchsorted(first, cns, side="right") - 1
-        return times[place] + cns - first[place]
+        found: np.ndarray = times[place] + cns - first[place]
+        return found
 
     def forget_before(self, cn: int) -> None:
         """Forget commits before cn; everything about cn and later stays known. Never goes back.

@@ -16,7 +16,8 @@ a subscription was just given.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 from steadyview.catalog.clock import Clock
 from steadyview.catalog.database import Database
@@ -30,8 +31,8 @@ DONE, DUE, OFFERED = 0, 1, 2
 class Subscription:
     """A reader of the changes of the view that is called `of` now.
 
-    `changes_only`: it is given no rows of states, only changes. `manual`: its position is moved by whoever
-    has received the changes, not by handing them out. `moved`: when the position moved last.
+    `changes_only`: it is given no rows of states, only changes. `manual`: its position is moved by
+    whoever has received the changes, not by handing them out. `moved`: when it moved last.
     """
 
     name: str
@@ -165,6 +166,6 @@ def _kept(connection: sqlite3.Connection, view: int, cn: int) -> bool:
     return connection.execute(sql, (view, cn)).fetchone() is not None
 
 
-def _subscription(row: tuple[object, ...]) -> Subscription:
-    *start, changes_only, manual, moved = row
-    return Subscription(*start, bool(changes_only), bool(manual), moved)  # type: ignore[arg-type]
+def _subscription(row: tuple[Any, ...]) -> Subscription:
+    known = Subscription(*row)
+    return replace(known, changes_only=bool(known.changes_only), manual=bool(known.manual))

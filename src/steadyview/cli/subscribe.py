@@ -15,6 +15,7 @@ from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, ProjectOption, ViewArgument, parse_start
 from steadyview.cli.reporting import reporting
 from steadyview.cli.stopping import run_until_signalled
+from steadyview.crash_points import crash_point
 
 if TYPE_CHECKING:
     from steadyview.runtime.subscribing import Delivery, Start
@@ -112,6 +113,7 @@ class _Reading:
                     reader.wait(stop)
                     continue
                 _write(delivery, shaped)
+                crash_point("changes-handed-out")
                 if not reader.manual:
                     reader.acknowledge()
                 left = None if left is None else left - delivery.commits

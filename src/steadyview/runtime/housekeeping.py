@@ -1,8 +1,9 @@
 """Keeping logs and deltas small: merging files, forgetting what lies behind the retention.
 
 A state at cn >= cutoff stays readable: the deltas kept reach back to the older of cutoff and the
-newest base at or before it, and to where the slowest subscription is. A log row stays while a view, a build, the next audit, an unsettled
-transaction or a state within the retention may need it.
+newest base at or before it, and to where the slowest subscription is. A log row stays while a view,
+a build, the next audit, a subscription, an unsettled transaction or a state within the retention
+may need it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from steadyview.errors import OutsideRetention, StorageDamaged
 from steadyview.runtime.building import clear_builds
 from steadyview.runtime.kept import inputs_of
 from steadyview.runtime.parts import Parts
-from steadyview.warehouse.tables import vacuum
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 EVERY = 600.0
@@ -54,9 +54,6 @@ class Housekeeping:
                 # damaged files stop their view when it is worked on
                 with suppress(StorageDamaged):
                     self._tidy_view(row, cutoff)
-                # and a damaged table is written anew
-                with suppress(StorageDamaged):
-                    vacuum(self._parts.root, row.name, READERS)
         self._remove_dropped()
         clear_builds(self._parts)
         self.logs()

@@ -13,7 +13,7 @@ from typing import Any
 from steadyview.catalog import Build, Catalog, Deferred, SourceState, ViewRow, from_us
 from steadyview.errors import OutsideRetention, SteadyviewError
 from steadyview.timing.schedules import schedule
-from steadyview.warehouse.table_mark import read_mark, table_folder
+from steadyview.warehouse.table_mark import TABLES, read_mark, table_folder
 
 SILENT_SECONDS = 30.0
 """A run writes contact with its sources down more often than this."""
@@ -207,7 +207,7 @@ def table_status(
     root: Path, view: str, error: SteadyviewError | None = None
 ) -> TableStatus | None:
     """Where the view's table is, and what it holds."""
-    folder = table_folder(root, view)
+    folder = table_folder(root, TABLES, view)
     mark = read_mark(folder)
     if mark is None and error is None:
         return None

@@ -35,7 +35,7 @@ from steadyview.modes import open_file
 from steadyview.nearest import nearest_or_all
 from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.file_reading import state_parts
-from steadyview.runtime.kept import shape_of
+from steadyview.runtime.kept import reach_of, shape_of
 from steadyview.runtime.state_kept import check_no_gap, gap_at
 from steadyview.warehouse.change_rows import ChangeRows, as_changes
 from steadyview.warehouse.states import check_readable
@@ -114,7 +114,7 @@ class Subscriber:
         """ConfigError if another process reads it."""
         self._root = root
         self._catalog = catalog
-        self._lock = _locked(root, known.name)
+        self._lock: int | None = _locked(root, known.name)
         self._known = known
         self._handed: int | None = None
         """The cn that was handed out last; None: nothing yet, since it began or was reset."""
@@ -395,9 +395,9 @@ def _position(catalog: Catalog, row: ViewRow, at: int | str) -> int:
 
 def _reach(catalog: Catalog, row: ViewRow) -> int:
     """How far the changes of the view are at hand, shown or not."""
-    assert row.cn is not None
-    deferred = catalog.refreshes.all().get(row.id)
-    return row.cn if deferred is None else max(row.cn, deferred.propagated)
+    reached = reach_of(row, catalog.refreshes.all().get(row.id))
+    assert reached is not None
+    return reached
 
 
 def _named(catalog: Catalog, view: str) -> ViewRow:

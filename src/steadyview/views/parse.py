@@ -26,6 +26,7 @@ PROPERTIES = (
     "steadyview.algorithm",
     "steadyview.fallback",
     "steadyview.table",
+    "steadyview.changes",
     "steadyview.policy",
     "steadyview.schedule",
     "steadyview.refresh_to",
@@ -87,6 +88,11 @@ class ViewText:
     def table(self) -> str | None:
         """How far the view's table may trail, as the file has it; see `trailing`."""
         return self.properties.get("steadyview.table")
+
+    @property
+    def changes(self) -> str | None:
+        """How far the table of the view's changes may trail, as the file has it."""
+        return self.properties.get("steadyview.changes")
 
     @property
     def policy(self) -> str:
@@ -259,7 +265,7 @@ class _FileReader:
             if value not in known:
                 fact, way = f'asks for the unknown {word} "{value}"', did_you_mean(value, known)
                 raise refuse(code, at, fact, instead=way)
-        if key == "steadyview.table":
+        if key in ("steadyview.table", "steadyview.changes"):
             self._check_table(at, value)
         if key == "steadyview.schedule":
             self._check_schedule(at, value)

@@ -85,7 +85,7 @@ REASONS: tuple[Reason, ...] = (
         "UNKNOWN_PROPERTY",
         "a 'steadyview.*' property is not known",
         "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback',"
-        " 'steadyview.table', 'steadyview.policy', 'steadyview.schedule' and"
+        " 'steadyview.table', 'steadyview.changes', 'steadyview.policy', 'steadyview.schedule' and"
         " 'steadyview.refresh_to'",
     ),
     Reason(
@@ -100,8 +100,9 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "UNKNOWN_TABLE_SETTING",
-        "how far the view's table may trail is not known",
-        "'steadyview.table' is 'every batch', 'every N seconds' (or minutes, hours), or 'never'",
+        "how far a table of the view may trail is not known",
+        "'steadyview.table' and 'steadyview.changes' are 'every batch', 'every N seconds' (or"
+        " minutes, hours), or 'never'",
     ),
     Reason(
         "UNKNOWN_ALGORITHM",

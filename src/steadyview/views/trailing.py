@@ -1,4 +1,7 @@
-"""How far a view's table for other programs may trail: the property `steadyview.table`."""
+"""How far a view's tables for other programs may trail.
+
+These are the properties `steadyview.table` and `steadyview.changes`.
+"""
 
 from __future__ import annotations
 

@@ -36,6 +36,9 @@ class ChangeRows:
         self.upto = upto
         self._store = store
         self._commits = commits
+        named = [(n, arrow_type(t)) for n, t in store.shape.visible]
+        whole = (COUNT, pa.int64()), (CN, pa.int64()), (TIME, _TIME_TYPE)
+        self.schema = pa.schema([*named, *whole])
 
     def ends(self, after: int, most: int, commits: int | None = None) -> list[int]:
         """Where to cut (after, upto]: behind about `most` rows each; or the first of its commits.
@@ -52,8 +55,7 @@ class ChangeRows:
         return [int(cn) for cn in changed[last]] if len(changed) else []
 
     def rows(self, after: int, upto: int) -> pa.Table:
-        """The changes of (after, upto]: under the view's own names, then `_count`, `_cn`, `_time`.
-        """
+        """The changes of (after, upto]: the view's own columns, then `_count`, `_cn`, `_time`."""
         delta = self._store.shape.delta
         found = self._read(self._files(after, upto), after, upto, [name for name, _ in delta])
         found = found.sort_by([(CN, "ascending"), (COUNT, "ascending")])
