@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import steadyview
@@ -92,6 +93,18 @@ def all_of(reader: Subscriber, copy: Copy, *, acknowledge: bool = True) -> list[
     return found
 
 
+def read_for_a_while(reader: Subscriber, copy: Copy, dice: random.Random) -> None:
+    """What was received is kept and acknowledged, or only kept, or lost with its reader."""
+    for _ in range(dice.randrange(4)):
+        delivery = reader.next(dice.choice((None, 1, 2)))
+        if delivery is None or dice.random() < 0.2:
+            return
+        copy.take(delivery)
+        if dice.random() < 0.3:
+            return
+        reader.acknowledge()
+
+
 def check(wh: Warehouse, name: str, copy: Copy) -> None:
     assert copy.rows == bag(wh.view(name).read(at=copy.cn)), (name, copy.cn)
 
@@ -112,17 +125,7 @@ def test_every_copy_is_its_view_whatever_happens_to_readers(
             wh.refresh(["held", "late"])
         for name, copy in copies.items():
             with wh.subscribe(name, f"r_{name}") as reader:
-                for _ in range(dice.randrange(4)):
-                    delivery = reader.next(dice.choice((None, 1, 2)))
-                    if delivery is None:
-                        break
-                    # received, or received and kept, or kept and acknowledged
-                    if dice.random() < 0.8:
-                        copy.take(delivery)
-                        if dice.random() < 0.7:
-                            reader.acknowledge()
-                            continue
-                    break
+                read_for_a_while(reader, copy, dice)
         if step == 3:
             with rolling():
                 wh.run_once()
@@ -309,6 +312,66 @@ def test_a_reader_waits_for_what_comes(wh: Warehouse, database: SqliteFile) -> N
     thread.join(30)
     stop.set()
     assert found == [0, 1]
+
+
+def streamed(wh: Warehouse, name: str, checkpoint: Path, copy: Copy, **options: object) -> list:
+    """What a stream gives until it has caught up: the tables of its batches."""
+    found: list[pa.Table] = []
+    reader = wh._parts.spark.readStream.format("steadyview").option("changes", True)
+    for key, value in {"project": wh.project.root, **options}.items():
+        reader = reader.option(key, str(value))
+    query = (
+        reader.load(name)
+        .writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    for table in found:
+        ordered = table.sort_by([("_cn", "ascending"), ("_count", "ascending")])
+        copy._rows(ordered)
+        copy.cn = max([copy.cn, *ordered["_cn"].to_pylist()])
+    return found
+
+
+def test_a_stream_of_spark_begins_with_the_state_and_goes_on_from_its_checkpoint(
+    wh: Warehouse, database: SqliteFile, tmp_path: Path
+) -> None:
+    dice, copy = random.Random(3), Copy()
+    for number in range(3):
+        batches = streamed(wh, "plain", tmp_path / "there", copy)
+        assert len(batches) == 1, number
+        check(wh, "plain", copy)
+        change(database, dice)
+        database.writer().execute("INSERT INTO u VALUES (1, 5)")
+        wh.run_once()
+    late = Copy()
+    streamed(wh, "plain", tmp_path / "from", late, **{"from": 1})
+    streamed(wh, "plain", tmp_path / "from", late)
+    check(wh, "plain", late)
+    write_view(wh.project.root, "plain", "SELECT t.g, u.x FROM s.t JOIN s.u ON u.t = t.id")
+    wh.run_once()
+    with pytest.raises(StreamingQueryException, match="built anew"):
+        streamed(wh, "plain", tmp_path / "there", copy)
+    with pytest.raises(StreamingQueryException, match="a stream gives a view's changes"):
+        streamed(wh, "plain", tmp_path / "none", copy, changes="false")
+
+
+def test_changes_as_a_frame_lead_from_one_state_to_the_newest(
+    wh: Warehouse, database: SqliteFile
+) -> None:
+    dice = random.Random(4)
+    for _ in range(3):
+        change(database, dice)
+        wh.run_once()
+    for since in (0, 2, wh.status().cn):
+        found = wh.view("plain").changes(since)
+        assert found.columns == ["g", "x", "_count", "_cn", "_time"]
+        net = Bag((tuple(row)[:2], row._count) for row in found.collect())
+        assert bag(wh.view("plain").read(at=since)) + net == bag(wh.view("plain").read())
+    with pytest.raises(Exception, match="no state"):
+        wh.view("plain").changes(99).collect()
 
 
 def table_rows(wh: Warehouse, name: str) -> pa.Table:

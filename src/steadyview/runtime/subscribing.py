@@ -157,13 +157,13 @@ class Subscriber:
         if self._known.state != DONE and self._handed is None:
             return self._state()
         after = self._known.position if self._handed is None else self._handed
-        reach = _reach(self._catalog, row)
-        changes = ChangeRows(self._store(row), self._catalog.commits, reach)
+        upmost = reach(self._catalog, row)
+        changes = ChangeRows(self._store(row), self._catalog.commits, upmost)
         if not self._cuts or transactions is not None:
             self._cuts = changes.ends(after, PIECE, transactions)
         if not self._cuts:
-            if reach > after and self._catalog.subscriptions.pass_by(self._known, reach):
-                self._handed = reach
+            if upmost > after and self._catalog.subscriptions.pass_by(self._known, upmost):
+                self._handed = upmost
             return None
         upto = self._cuts.pop(0)
         self._check(self._catalog.subscriptions.offer(self._known, upto))
@@ -171,7 +171,7 @@ class Subscriber:
         self._handed = upto
         rows = changes.rows(after, upto)
         cns = rows["_cn"].unique().to_pylist()
-        gaps = ((cn, gap_at(self._catalog, row, cn - 1, reach)) for cn in cns)
+        gaps = ((cn, gap_at(self._catalog, row, cn - 1, upmost)) for cn in cns)
         ranges = {cn: gap.low for cn, gap in gaps if gap is not None}
         time = from_us(self._catalog.commits.time_of(upto))
         return Delivery(
@@ -251,7 +251,7 @@ def subscribed(
     ConfigError where one of that name begins elsewhere, or reads another view.
     """
     check_name(name)
-    row = _named(catalog, view)
+    row = named_view(catalog, view)
     known = catalog.subscriptions.find(name)
     if known is None:
         known = _begun(catalog, row, name, start or Start())
@@ -269,9 +269,9 @@ def all_subscriptions(catalog: Catalog, now: int) -> list[SubscriptionStatus]:
 def _status(
     catalog: Catalog, one: Subscription, row: ViewRow | None, now: int
 ) -> SubscriptionStatus:
-    reach = one.position if row is None or row.cn is None else _reach(catalog, row)
+    upto = one.position if row is None or row.cn is None else reach(catalog, row)
     since = None
-    if reach > one.position:
+    if upto > one.position:
         since = max(0.0, (now - catalog.commits.time_of(one.position + 1)) / 1_000_000)
     if row is None:
         there = catalog.views.find(one.of)
@@ -279,7 +279,7 @@ def _status(
     else:
         state = "reading" if one.state == DONE else "begins"
     ack = "manual" if one.manual else "auto"
-    behind = reach - one.position
+    behind = upto - one.position
     return SubscriptionStatus(
         one.name, one.of, one.position, one.offered, behind, since, ack, state
     )
@@ -296,7 +296,7 @@ def reset(catalog: Catalog, name: str, at: int | str) -> Subscription:
     known = found(catalog, name)
     row = _row_of(catalog, known)
     while True:
-        position = _position(catalog, row, at)
+        position = begins_at(catalog, row, at)
         again = catalog.subscriptions.begin_again(name, row.id, position)
         if again is not None:
             return again
@@ -350,7 +350,7 @@ def check_has_changes(row: ViewRow) -> None:
 def _begun(catalog: Catalog, row: ViewRow, name: str, start: Start) -> Subscription:
     check_has_changes(row)
     while True:
-        position = _position(catalog, row, start.at)
+        position = begins_at(catalog, row, start.at)
         made = catalog.subscriptions.add(
             name,
             row.name,
@@ -361,7 +361,7 @@ def _begun(catalog: Catalog, row: ViewRow, name: str, start: Start) -> Subscript
         )
         if made is not None:
             return made
-        row = _named(catalog, row.name)
+        row = named_view(catalog, row.name)
 
 
 def _check_same(known: Subscription, row: ViewRow, start: Start | None) -> None:
@@ -378,7 +378,7 @@ def _check_same(known: Subscription, row: ViewRow, start: Start | None) -> None:
         )
 
 
-def _position(catalog: Catalog, row: ViewRow, at: int | str) -> int:
+def begins_at(catalog: Catalog, row: ViewRow, at: int | str) -> int:
     """The cn of the state that `at` means, which is kept."""
     assert row.cn is not None
     if at == NOW:
@@ -393,14 +393,14 @@ def _position(catalog: Catalog, row: ViewRow, at: int | str) -> int:
     return at
 
 
-def _reach(catalog: Catalog, row: ViewRow) -> int:
+def reach(catalog: Catalog, row: ViewRow) -> int:
     """How far the changes of the view are at hand, shown or not."""
     reached = reach_of(row, catalog.refreshes.all().get(row.id))
     assert reached is not None
     return reached
 
 
-def _named(catalog: Catalog, view: str) -> ViewRow:
+def named_view(catalog: Catalog, view: str) -> ViewRow:
     """The view of that name, with a state."""
     rows = [r for r in catalog.views.all() if not r.name.startswith(HIDDEN)]
     row = next((r for r in rows if r.name.lower() == view.lower()), None)

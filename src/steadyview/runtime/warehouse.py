@@ -595,6 +595,18 @@ class View:
         parts, row = self._warehouse._parts, self._warehouse._kept_row(self.name)
         return serving.read(parts, beside(parts.spark), row, at)
 
+    def changes(self, since: int | str = "start") -> DataFrame:
+        """What led from its state at `since` (a cn, or the oldest that is kept) to the newest.
+
+        Its columns, `_count` (negative for rows that went), `_cn` and `_time`.
+        """
+        from steadyview.engine.session import beside
+
+        warehouse, row = self._warehouse, self._warehouse._kept_row(self.name)
+        reader = beside(warehouse._parts.spark).read.format("steadyview")
+        changes = reader.option("project", str(warehouse.project.root)).option("from", str(since))
+        return changes.load(row.name)
+
     def history(self, limit: int = 20) -> list[Commit]:
         """The newest commits that changed it, newest first."""
         from steadyview.runtime import serving

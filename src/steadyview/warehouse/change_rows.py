@@ -23,6 +23,8 @@ from steadyview.delta.parquet import CHECKED, reading
 from steadyview.warehouse.view_store import CN, COUNT, ViewStore
 
 TIME = "_time"
+OWN = ((COUNT, "BIGINT"), (CN, "BIGINT"), (TIME, "TIMESTAMP"))
+"""The columns behind those of the view, with their types."""
 _TIME_TYPE = pa.timestamp("us", tz="UTC")
 
 
@@ -36,9 +38,7 @@ class ChangeRows:
         self.upto = upto
         self._store = store
         self._commits = commits
-        named = [(n, arrow_type(t)) for n, t in store.shape.visible]
-        whole = (COUNT, pa.int64()), (CN, pa.int64()), (TIME, _TIME_TYPE)
-        self.schema = pa.schema([*named, *whole])
+        self.schema = pa.schema([(n, arrow_type(t)) for n, t in (*store.shape.visible, *OWN)])
 
     def ends(self, after: int, most: int, commits: int | None = None) -> list[int]:
         """Where to cut (after, upto]: behind about `most` rows each; or the first of its commits.
