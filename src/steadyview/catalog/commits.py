@@ -122,6 +122,15 @@ class Commits:
         run = self._run(sql, source, cn)
         return min(run.seq_to, run.seq_from + cn - run.cn_from) if run else 0
 
+    def first_after(self, source: str, cn: int) -> int | None:
+        """The source's first transaction after a cn, by its own cn; None if there is none yet."""
+        sql = (
+            f"{_RUN} WHERE source = ? AND cn_from + seq_to - seq_from > ?"
+            " ORDER BY cn_from LIMIT 1"
+        )
+        run = self._run(sql, source, cn)
+        return None if run is None else max(run.cn_from, cn + 1)
+
     def time_of(self, cn: int) -> int:
         """The commit time of cn in microseconds; of cn 0, when the warehouse was created."""
         if cn == 0:

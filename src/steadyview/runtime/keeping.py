@@ -27,7 +27,7 @@ from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.publishing_tables import Tables
 from steadyview.runtime.reconciling import remove_dropped
-from steadyview.runtime.refreshing import Refreshed, RefreshWanted
+from steadyview.runtime.refreshing import CarryWanted, Refreshed, RefreshWanted
 from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
 from steadyview.runtime.schemas import (
@@ -369,6 +369,15 @@ class Keeping:
     def refresh(self, wanted: RefreshWanted) -> Refreshed:
         """Show views as of one moment, together."""
         return self._maintainer.refresh(wanted)
+
+    def carry(self, wanted: CarryWanted) -> int:
+        """Have the changes of views at hand up to one moment, shown or not."""
+        return self._maintainer.carry(wanted)
+
+    def carry_once(self, wanted: CarryWanted) -> int:
+        """The same where nothing else is to be done."""
+        self.captures.start()
+        return self._maintainer.carry(wanted)
 
     def refresh_once(self, wanted: RefreshWanted) -> Refreshed:
         """The same where nothing else is to be done."""

@@ -190,8 +190,13 @@ def reach_of(row: ViewRow, deferred: Deferred | None) -> int | None:
 
 
 def refresh_properties(text: ViewText) -> dict[str, str]:
-    """What the file says of when the view is refreshed."""
-    names = ("steadyview.policy", "steadyview.schedule", "steadyview.refresh_to")
+    """What the file says of when the view is refreshed, and how old answers may be."""
+    names = (
+        "steadyview.policy",
+        "steadyview.schedule",
+        "steadyview.refresh_to",
+        "steadyview.max_staleness",
+    )
     return {name: text.properties[name] for name in names if name in text.properties}
 
 

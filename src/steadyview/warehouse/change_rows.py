@@ -89,3 +89,29 @@ def as_changes(rows: Iterator[pa.Table], cn: int, time: int) -> Iterator[pa.Tabl
         cns = pa.array(np.full(piece.num_rows, cn, dtype=np.int64))
         times = pa.array(np.full(piece.num_rows, time, dtype=np.int64)).cast(_TIME_TYPE)
         yield piece.append_column(COUNT, ones).append_column(CN, cns).append_column(TIME, times)
+
+
+def changed_near(
+    store: ViewStore, oldest: int, cn: int, upto: int
+) -> tuple[int | None, int | None]:
+    """The view's last change in (oldest, cn], and its first in (cn, upto]; None: there is none."""
+    version = store.delta.version()
+    before = sorted(store.delta_files(version, oldest, cn), key=lambda f: -f.ranges[CN][1])
+    last: int | None = None
+    for file in before:
+        if last is None or min(file.ranges[CN][1], cn) > last:
+            found = [c for c in _cns(store, file) if oldest < c <= cn]
+            last = max([*found, *([] if last is None else [last])], default=None)
+    after = sorted(store.delta_files(version, cn, upto), key=lambda f: f.ranges[CN][0])
+    first: int | None = None
+    for file in after:
+        if first is None or max(file.ranges[CN][0], cn + 1) < first:
+            found = [c for c in _cns(store, file) if cn < c <= upto]
+            first = min([*found, *([] if first is None else [first])], default=None)
+    return last, first
+
+
+def _cns(store: ViewStore, file: FileEntry) -> list[int]:
+    with reading(store.delta.path, [file.path]):
+        rows = ds.dataset(file.path, format=CHECKED).to_table(columns=[CN])
+    return [int(cn) for cn in np.unique(rows[CN].to_numpy())]
