@@ -23,7 +23,7 @@ from benchmarks.by_hand import ByHand, opened
 from benchmarks.findings import SECONDS, Finding
 from benchmarks.place import teller
 from benchmarks.report import findings_table
-from steadyview.runtime import batch
+from steadyview.runtime import grouping
 
 CHANGES = 1_000
 MOST = 0.1
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--both-ways", action="store_true", help="also a statement for each node")
     asked = parser.parse_args()
     many, warm_ups, batches = (4, 0, 1) if asked.smoke else (asked.views, 2, asked.batches)
-    ways = {JOINED: batch._MEMBERS, **({SINGLE: 1} if asked.both_ways else {})}
+    ways = {JOINED: grouping._MEMBERS, **({SINGLE: 1} if asked.both_ways else {})}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         shop = Shop(folder)
@@ -175,7 +175,7 @@ def _measured(
     taken = {BUILT: [views.build()], **{way: [] for way in ways}}
     for number in range(warm_ups + batches):
         for way, members in ways.items():
-            batch._MEMBERS = members
+            grouping._MEMBERS = members
             shop.change()
             views.capture()
             took = views.refresh_all()

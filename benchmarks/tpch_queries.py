@@ -216,6 +216,9 @@ def _rounds(
         views.capture()
         if not any(view.failed for view in found.views.values()):
             found.together[share] = views.refresh_all()
+            continue
+        for name, view in _going(found):
+            _refreshed(views, name, view)
 
 
 def _refreshed(views: ByHand, name: str, view: Measured) -> float:

@@ -154,6 +154,8 @@ def test_ctrl_c_ends_every_process_without_a_traceback():
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # who is started in the background of a shell without a terminal ignores Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as running:
         children = _busy_children(running.pid)
         os.killpg(running.pid, signal.SIGINT)

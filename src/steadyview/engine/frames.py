@@ -92,8 +92,7 @@ class Frames:
         """The same, by way of a file in the folder where the rows are not so few; its name."""
         if table.num_rows <= LOCAL_ROWS and table.nbytes <= LOCAL_BYTES:
             return self.rows(label, table, columns)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{label}-{next(_numbers):06d}.parquet"
+        path = new_file(folder, label)
         pq.write_table(table, path, compression="none", store_decimal_as_integer=True)
         return self.parquet(label, [str(path)], ", ".join(f"{n} {t}" for n, t in columns))
 
@@ -119,6 +118,12 @@ class Frames:
             self.spark.catalog.dropTempView(name)
         self._names.clear()
         self._at_hand.clear()
+
+
+def new_file(folder: Path, label: str) -> Path:
+    """A place for rows in the folder, for a file or for Spark's folder of files; used by nobody."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{label}-{next(_numbers):06d}.parquet"
 
 
 def _named(label: str) -> str:

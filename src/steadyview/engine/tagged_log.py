@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ from steadyview.changes import RelationSchema, arrow_type
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.delta.parquet import CHECKED, reading
 from steadyview.engine.failures import spark_told
-from steadyview.engine.frames import Frames, column_ddl
+from steadyview.engine.frames import Frames, column_ddl, new_file
 from steadyview.engine.window_input import ARROW_LIMIT, Rows
 
 _COMMIT = "_cn BIGINT, _reflected BOOLEAN"
@@ -100,7 +99,6 @@ class LogTagger:
         self._frames = frames
         self._folder = folder
         self._admitted = admitted
-        self._numbers = count(1)
 
     def tag(
         self,
@@ -147,7 +145,7 @@ class LogTagger:
         mapping = pa.table(
             {SEQ: seqs, "_cn": admitted.cn[keep], "_reflected": admitted.reflected[keep]}
         )
-        path = self._path()
+        path = new_file(self._folder, "log")
         commits = path.with_suffix(".commits.parquet")
         pq.write_table(mapping, commits, compression="none")
         ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {SEQ} BIGINT".removeprefix(", ")
@@ -160,11 +158,6 @@ class LogTagger:
         ).write.mode("overwrite").parquet(str(path))
         paths = sorted(str(p) for p in path.glob("*.parquet"))
         return Rows(None, tuple(paths), sum(pq.read_metadata(p).num_rows for p in paths))
-
-    def _path(self) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return self._folder / f"log-{next(self._numbers):04d}.parquet"
-
 
 def _tagged(table: pa.Table, admitted: Admitted, after: int) -> pa.Table:
     """The rows that matter, with cn and whether P has them."""

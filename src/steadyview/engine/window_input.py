@@ -22,7 +22,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from steadyview.changes import arrow_type
-from steadyview.engine.frames import Frames
+from steadyview.engine.frames import Frames, new_file
 from steadyview.engine.versions_sql import AnswerView, versions_sql
 from steadyview.plans.hot_keys import key_counts, summed
 from steadyview.plans.moves import CN, FROM, TO, VERSION
@@ -270,7 +270,7 @@ class WindowInput:
             column = None if answer.column is None else f"c{answer.column}"
             answers.append(AnswerView(self._view(answer.rows, every), column, keys))
         sql = versions_sql([f"c{i}" for i in columns], log, answers, after, upto)
-        path = self._path("versions")
+        path = new_file(self.folder, "versions")
         self.frames.sql(sql).write.mode("overwrite").parquet(str(path))
         listed = [*self._listed(columns), *((v, "BIGINT") for v in VERSION)]
         paths = sorted(str(p) for p in path.glob("*.parquet"))
@@ -285,24 +285,6 @@ class WindowInput:
 
     def _listed(self, columns: Sequence[int]) -> list[tuple[str, str]]:
         return [(f"c{i}", self.types[i]) for i in columns]
-
-    def _path(self, label: str) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return self.folder / f"{label}-{next(_NUMBERS):06d}.parquet"
-
-
-class _Numbers:
-    def __init__(self) -> None:
-        self._last = 0
-        self._lock = Lock()
-
-    def __next__(self) -> int:
-        with self._lock:
-            self._last += 1
-            return self._last
-
-
-_NUMBERS = _Numbers()
 
 
 class ArrowKeys:

@@ -8,7 +8,6 @@ node's own view delta.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 from steadyview.changes import RelationName, RelationSchema, arrow_type
 from steadyview.delta.parquet import CHECKED, reading
 from steadyview.engine.answers import store
-from steadyview.engine.frames import Frames
+from steadyview.engine.frames import Frames, new_file
 from steadyview.engine.tagged_log import Admitted, LogTagger
 from steadyview.engine.window_input import ARROW_LIMIT, REFLECTED, Rows, WindowInput
 from steadyview.plans.ends import Ends
@@ -30,8 +29,6 @@ from steadyview.query.moment import Moment
 from steadyview.sources.contract import Read, ReadTask, Snapshot
 from steadyview.update_log import UpdateLog
 from steadyview.warehouse.view_store import ViewStore
-
-_numbers = count(1)
 
 
 class RelationInputs:
@@ -107,9 +104,8 @@ class _Asked:
         read = Read(self._relation, self._columns)
         parallelism = spark.sparkContext.defaultParallelism
         tasks: Sequence[ReadTask] = self._snapshot.tasks(read, parallelism)
-        name = f"answer-{next(_numbers):06d}.parquet"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        files, rows = store(spark, tasks, self._relation, self._columns, self._folder / name)
+        path = new_file(self._folder, "answer")
+        files, rows = store(spark, tasks, self._relation, self._columns, path)
         if rows > ARROW_LIMIT:
             return Rows(None, tuple(files), rows)
         schema = pa.schema([(f"c{i}", self._type(i)) for i in self._columns])

@@ -18,6 +18,7 @@ from steadyview.delta.files import FileEntry, check_whole
 from steadyview.delta.parquet import CHECKED, reading
 from steadyview.engine.bags import copies
 from steadyview.engine.block_inputs import BlockInputs
+from steadyview.engine.frames import new_file
 from steadyview.engine.local_rows import LOCAL_ROWS
 from steadyview.engine.window_input import ARROW_LIMIT
 from steadyview.plans.fold import BELOW, SAME, Fold
@@ -148,8 +149,7 @@ class NodeStatement:
     def _written(self, label: str, sql: str) -> str:
         """A view of the result, computed once."""
         frame = self._frames.sql(sql)
-        path = self._folder / f"{label}-{id(self):x}.parquet"
-        self._folder.mkdir(parents=True, exist_ok=True)
+        path = new_file(self._folder, label)
         frame.write.mode("overwrite").parquet(str(path))
         read = self._frames.spark.read.schema(frame.schema).parquet(str(path))
         return self._frames.frame(label, read)
