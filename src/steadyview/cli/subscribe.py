@@ -124,6 +124,10 @@ def _write(delivery: Delivery, shaped: Lines) -> None:
     for line in shaped(delivery):
         sys.stdout.write(line)
     sys.stdout.flush()
-    out = sys.stdout.fileno()
+    try:
+        out = sys.stdout.fileno()
+    except OSError:
+        # somebody's own stream
+        return
     if stat.S_ISREG(os.fstat(out).st_mode):
         os.fsync(out)
