@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_type
 
 from steadyview.changes import arrow_type
 from steadyview.delta.files import FileEntry, check_whole
@@ -85,7 +87,7 @@ class NodeStatement:
             named = _named(shape.visible, "")
             rows = f"SELECT {named} FROM ({sql}) {copies(COUNT, refusal)}"
             return f"SELECT * FROM {self._frames.query('first', rows)}"
-        wide = self._written("first", sql)
+        wide, _ = self._written("first", sql)
         states = self._frames.sql(f"SELECT {', '.join(fold.state_names)} FROM {wide}")
         self._store.write_state(states, cn)
         there = f"(SELECT * FROM {wide} WHERE _new_times > 0)"
@@ -125,7 +127,10 @@ class NodeStatement:
         return all(i.log.count + i.answered_rows() <= ARROW_LIMIT for i in self._inputs.values())
 
     def _by_spark(self, sql: str, upto: int) -> Computed:
-        wide = self._written("wide", sql)
+        wide, found = self._written("wide", sql)
+        if found is not None:
+            # many rows came in, and few come out
+            return self.computed(found)
         store, frames = self._store, self._frames
         fold = self._node.fold
         listed = ", ".join(n for n, _ in store.shape.delta)
@@ -146,13 +151,20 @@ class NodeStatement:
         frames.sql(sql).write.mode("overwrite").parquet(str(delta))
         return Computed(NodeChange(delta, steps))
 
-    def _written(self, label: str, sql: str) -> str:
-        """A view of the result, computed once."""
+    def _written(self, label: str, sql: str) -> tuple[str, pa.Table | None]:
+        """A view of the result, computed once; the rows, where these are few."""
         frame = self._frames.sql(sql)
         path = new_file(self._folder, label)
         frame.write.mode("overwrite").parquet(str(path))
         read = self._frames.spark.read.schema(frame.schema).parquet(str(path))
-        return self._frames.frame(label, read)
+        files = sorted(path.glob("*.parquet"))
+        few = sum(pq.read_metadata(f).num_rows for f in files) <= ARROW_LIMIT
+        schema = pa.schema([(f.name, to_arrow_type(f.dataType)) for f in frame.schema])
+        rows = None
+        if few:
+            parts = [pq.read_table(f, schema=schema, partitioning=None) for f in files]
+            rows = pa.concat_tables([schema.empty_table(), *parts])
+        return self._frames.frame(label, read), rows
 
     # --- the state at the window's start -----------------------------------------------------
 
