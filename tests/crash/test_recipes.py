@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -123,6 +124,56 @@ def test_a_delta_table_is_the_view(wh: Warehouse, database: SqliteFile, tmp_path
         killed_and_ended(start, dice)
         found = table_bag(DeltaTable(folder).to_pyarrow_table().select(["g", "n", "x"]))
         assert found == bag(wh.view("totals").read())
+        for _ in range(dice.randrange(1, 6)):
+            changed(database, dice)
+            wh.run_once()
+
+
+class Lines:
+    """What a receiver behind the command keeps: whole commits, each once."""
+
+    def __init__(self) -> None:
+        self.rows: Bag[Row] = Bag()
+        self.last = (0, -1)
+
+    def take(self, text: str) -> None:
+        """A life's output; what has no end was cut short, and comes again."""
+        epoch, group = self.last[0], []
+        for line in text.splitlines():
+            told = json.loads(line)
+            if told.get("reset"):
+                epoch = told["epoch"]
+            elif told.get("end"):
+                self._commit((epoch, told["cn"]), group)
+                group = []
+            else:
+                group.append(told)
+
+    def _commit(self, position: tuple[int, int], group: list[dict]) -> None:
+        if position <= self.last:
+            return
+        if group and group[0].get("state"):
+            self.rows = Bag()
+        self.rows = self.rows + Bag((tuple(g["row"].values()), g["count"]) for g in group)
+        self.last = position
+
+
+def test_what_the_command_prints_is_the_view_whenever_it_is_killed(
+    wh: Warehouse, database: SqliteFile
+) -> None:
+    dice, lines = random.Random(13), Lines()
+    command = [sys.executable, "-c", "from steadyview.cli import main; main()", "subscribe"]
+    command += ["plain", "--as", "cli", "--project", str(wh.project.root)]
+    for _ in range(ROUNDS):
+        for point in (f"{dice.choice(READERS)}:{dice.randrange(1, 4)}", None):
+            environment = {**os.environ, **({VARIABLE: point} if point else {})}
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode in (0, -signal.SIGKILL), done.stderr
+            lines.take(done.stdout)
+        assert done.returncode == 0
+        assert lines.rows == bag(wh.view("plain").read())
         for _ in range(dice.randrange(1, 6)):
             changed(database, dice)
             wh.run_once()

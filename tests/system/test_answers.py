@@ -19,7 +19,9 @@ from steadyview.algebra import Bag, Row
 from steadyview.errors import OutsideRetention, QueryRefused, TooStale
 from steadyview.runtime.asking import QueryAnswer
 from steadyview.runtime.staleness import OnStale, Staleness
+from steadyview.runtime.status import Status
 from steadyview.runtime.warehouse import Warehouse
+from tests.crash.running import Running
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import bag, capturing
 from tests.system.test_refreshes import change, view
@@ -231,3 +233,25 @@ def test_what_is_no_view_and_no_table_of_a_source_is_not_read(wh: Warehouse) -> 
     ):
         with pytest.raises(QueryRefused, match=message):
             wh.query_at(sql)
+
+
+def test_a_query_has_the_run_bring_what_is_missing(wh: Warehouse, world: World) -> None:
+    dice = random.Random(6)
+    with Running(wh) as running:
+        running.until(published_but_deferred)
+        for sql in QUERIES[:5]:
+            change(world.database, dice)
+            answer = wh.query_at(sql, staleness=Staleness(timedelta(0)))
+            world.keep(answer.cn)
+            assert rows_of(answer) == world.expected(sql, answer.cn), sql
+        running.until(published_but_deferred)
+        fresh = Staleness(timedelta(seconds=20), OnStale.fail)
+        answer = wh.query_at("SELECT * FROM now", staleness=fresh)
+        assert answer.chosen.way == "as published"
+        assert rows_of(answer) == world.expected("SELECT * FROM now", answer.cn)
+        waited = Staleness(timedelta(seconds=20), OnStale.wait)
+        wh.query_at("SELECT * FROM now", staleness=waited).close()
+
+
+def published_but_deferred(status: Status) -> bool:
+    return all(v.cn == status.cn for v in status.views if v.name == "now")

@@ -31,7 +31,7 @@ from steadyview.engine.failures import reason
 from steadyview.engine.guard import Statement, read
 from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
 from steadyview.plans.plan import HIDDEN
-from steadyview.runtime.choosing import Carry, Choice, Choosing
+from steadyview.runtime.choosing import Choice, Choosing, Means
 from steadyview.runtime.kept import all_recalled
 from steadyview.runtime.live_tables import Following, LiveReading
 from steadyview.runtime.parts import Parts
@@ -119,12 +119,12 @@ class Surroundings:
     """What answering needs of whoever holds the warehouse.
 
     `files`: the names of the views that the project has files of, asked for only if need be.
-    `following`: to wait for what sources have committed; `carry`: to have changes at hand.
+    `following`: to wait for what sources have committed; `means`: see `choosing`.
     """
 
     files: Callable[[], Sequence[str]]
     following: Following
-    carry: Carry
+    means: Means
 
 
 def answer(parts: Parts, spark: SparkSession, asked: Question, around: Surroundings) -> QueryAnswer:
@@ -156,7 +156,7 @@ def _answer(
         if warnings and asked.limits.strict:
             raise _strictly(warnings[0])
         read = {name: all_sources(plans[name], plans) for name in rows}
-        choosing = Choosing(parts, list(rows), read, around.carry, _allowed(asked, views))
+        choosing = Choosing(parts, list(rows), read, around.means, _allowed(asked, views))
         choice = choosing.choose(asked.at)
         cn, allowed = choice.cn, list(rows)
         reading = LiveReading(parts, spark, around.following, closing)

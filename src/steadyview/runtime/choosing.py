@@ -40,6 +40,17 @@ _TRIES = 3
 
 
 @dataclass(frozen=True)
+class Means:
+    """What choosing needs of whoever holds the warehouse.
+
+    `heard`: when sources were heard from, if this process captures them.
+    """
+
+    carry: Carry
+    heard: Callable[[], Mapping[str, int]] = dict
+
+
+@dataclass(frozen=True)
 class Choice:
     """All views at `cn`: `rows` as they are read, with changes that may go beyond what they show.
 
@@ -68,7 +79,7 @@ class Choosing:
         parts: Parts,
         names: Sequence[str],
         sources: Mapping[str, frozenset[str]],
-        carry: Carry,
+        means: Means,
         allowed: Staleness,
     ) -> None:
         """`sources`: those that each view reads, over others too."""
@@ -76,7 +87,8 @@ class Choosing:
         self._catalog: Catalog = parts.catalog
         self._names = list(names)
         self._sources = sources
-        self._carry = carry
+        self._carry = means.carry
+        self._heard = means.heard
         self._allowed = allowed
 
     def choose(self, at: At) -> Choice:
@@ -148,7 +160,7 @@ class Choosing:
     ) -> Choice:
         read = frozenset().union(*(self._sources[name] for name in rows))
         now, shown = self._parts.clock.now_us(), valid.last(self._catalog.commits.last_cn())
-        found = ages(self._catalog, read, max(cn, shown), now)
+        found = ages(self._catalog, read, max(cn, shown), now, self._heard())
         return Choice(cn, rows, at, way, valid, found, **more)
 
     # --- beyond what is shown ----------------------------------------------------------------
@@ -178,12 +190,13 @@ class Choosing:
         shared = overlap([*valid, *([Validity(common, None)] if recomputed else [])])
         if shared is None or recomputed:
             shared = Validity(common, self._end(common))
-        carried = tuple(n for n in moved if (rows[n].cn or 0) < common and n in behind)
+        late = [n for n in moved if ways[n] is Forward.CARRIED]
+        carried = tuple(n for n in late if (rows[n].cn or 0) < common)
         return self._chosen(
             common,
             shown,
             dict.fromkeys(self._names, common),
-            way if carried or recomputed else "as published",
+            way if behind or carried or recomputed else "as published",
             shared,
             carried=carried,
             recomputed=recomputed,

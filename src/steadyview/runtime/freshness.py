@@ -7,6 +7,9 @@ For an answer that shows everything up to cn r, a source's part was surely true 
 so an answer is fresh within a bound if all of these lie within it: each source's part was true at
 some instant within the bound, not all at the same one. A source that is away makes it stale. Times
 are those of admission, some milliseconds after the source's own.
+
+The process that captures knows when all that a source had delivered was admitted. Others know when
+it was in contact, which it writes down now and then: it may have had changes in hand for a second.
 """
 
 from __future__ import annotations
@@ -21,11 +24,19 @@ Ages = Mapping[str, float | None]
 """By source, seconds; None: it was never heard from."""
 
 
+_IN_HAND = 1_000_000
+"""Microseconds for which a capture may keep changes in hand."""
+
+
 def ages(
-    catalog: Catalog, sources: Collection[str], shown: int, now: int
+    catalog: Catalog, sources: Collection[str], shown: int, now: int, live: Mapping[str, int]
 ) -> dict[str, float | None]:
-    """How old each source's part of an answer may be that shows everything up to cn `shown`."""
-    heard = {s.name: s.heard for s in catalog.sources.states()}
+    """How old each source's part of an answer may be that shows everything up to cn `shown`.
+
+    `live`: when the sources were heard from, as this process knows it itself.
+    """
+    noted = {s.name: s.heard - _IN_HAND for s in catalog.sources.states() if s.heard is not None}
+    heard = {**noted, **live}
     return {name: _age(catalog, name, heard.get(name), shown, now) for name in sorted(sources)}
 
 

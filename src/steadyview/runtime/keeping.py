@@ -309,6 +309,10 @@ class Keeping:
         """Seconds the capture of a source is behind; None while the source is away."""
         return self.captures.lag(source)
 
+    def heard(self) -> dict[str, int]:
+        """By source, when all that it had delivered was admitted last, in microseconds."""
+        return self.captures.heard()
+
     def rates(self) -> dict[str, float]:
         """Changed rows per second of each view lately."""
         return {name: meter.rate for name, meter in list(self._meters.items())}

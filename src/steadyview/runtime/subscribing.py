@@ -154,6 +154,8 @@ class Subscriber:
         `transactions`: so many commits at most.
         """
         row = self._current()
+        if row is None:
+            return None
         if self._known.state != DONE and self._handed is None:
             return self._state()
         after = self._known.position if self._handed is None else self._handed
@@ -201,16 +203,21 @@ class Subscriber:
         deferred = self._catalog.refreshes.all().get(row.id)
         return row.id, row.cn, -1 if deferred is None else deferred.propagated
 
-    def _current(self) -> ViewRow:
-        """The row of the view that is read; a reader of an older one begins again with it."""
+    def _current(self) -> ViewRow | None:
+        """The row of the view that is read; a reader of an older one begins again with it.
+
+        None: the view is another by now, and has no state yet.
+        """
         known = self._catalog.subscriptions.find(self.name)
         self._check(known is not None and known.epoch == self._known.epoch)
         assert known is not None
         self._known = known
         while True:
             row = _row_of(self._catalog, known)
-            if row.id == known.view or row.cn is None:
-                return self._catalog.views.row(known.view)
+            if row.id == known.view:
+                return row
+            if row.cn is None:
+                return None
             check_has_changes(row)
             again = self._catalog.subscriptions.begin_again(self.name, row.id, row.cn)
             if again is not None:

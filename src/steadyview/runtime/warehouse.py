@@ -487,11 +487,16 @@ class Warehouse:
         """
         from steadyview.engine.session import beside
         from steadyview.runtime.asking import Limits, Question, Surroundings, answer
+        from steadyview.runtime.choosing import Means
 
         asked = Question(sql, at, Limits(max_rows, timeout, strict), staleness)
         following = partial(self._following, "query")
-        around = Surroundings(self._file_names, following, self._carry)
+        around = Surroundings(self._file_names, following, Means(self._carry, self._heard))
         return answer(self._parts, beside(self._parts.spark), asked, around)
+
+    def _heard(self) -> dict[str, int]:
+        """When sources were heard from, if it is we who capture them."""
+        return {} if self._keeping is None else self._keeping.heard()
 
     def _carry(self, wanted: CarryWanted) -> int:
         """Have changes of views at hand: by the process that keeps them, or else from here."""
@@ -504,7 +509,13 @@ class Warehouse:
             return int(wished.result())
         if (done := self._elsewhere({"do": "carry", **wanted.to_dict()})) is not None:
             return int(done["done"])
-        with self._lease("query"):
+        try:
+            lease = self._lease("query")
+        except WarehouseHeld as held:
+            raise StorageUnavailable(
+                "the changes that the query needs cannot be captured", detail=held.message
+            ) from held
+        with lease:
             plan = self._view_plans.for_run(None, may_recall=True)
             with self._kept(Keeping(self._parts, plan)) as keeping:
                 return keeping.carry_once(wanted)
