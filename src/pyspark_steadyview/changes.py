@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,7 @@ class Partition(InputPartition):
             yield from rows.to_batches()
 
 
-class ChangeStream(DataSourceStreamReader):
+class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The state at which it begins is the first batch; each later one is some whole commits.
 
     Its offsets are those of `change_reading`, which Spark keeps in the query's checkpoint.
@@ -35,6 +36,11 @@ class ChangeStream(DataSourceStreamReader):
     def __init__(self, changes: ReadableChanges, start: int | str) -> None:
         self._changes = changes
         self._start = start
+        self._upto: int | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """End with what there is now."""
+        self._upto = self._changes.reach()
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """Before the first state."""
@@ -46,7 +52,7 @@ class ChangeStream(DataSourceStreamReader):
 
         known = offset_of(start)
         found = self._changes.first(self._start) if known.cn == BEFORE else None
-        return asdict(found or self._changes.latest(known))
+        return asdict(found or self._changes.latest(known, self._upto))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What leads from one offset to the other."""
@@ -80,6 +86,5 @@ class ChangeReader(DataSourceReader):
         return [Partition(p) for p in self._changes.parts(first, self._changes.latest(first))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one part."""
-        assert isinstance(partition, Partition)
-        return partition.batches()
+        """The rows of one part; Spark makes one without any where there are no parts."""
+        return partition.batches() if isinstance(partition, Partition) else iter(())

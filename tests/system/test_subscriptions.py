@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 import steadyview
@@ -370,7 +370,7 @@ def test_changes_as_a_frame_lead_from_one_state_to_the_newest(
         assert found.columns == ["g", "x", "_count", "_cn", "_time"]
         net = Bag((tuple(row)[:2], row._count) for row in found.collect())
         assert bag(wh.view("plain").read(at=since)) + net == bag(wh.view("plain").read())
-    with pytest.raises(Exception, match="no state"):
+    with pytest.raises(PySparkException, match="cn 99"):
         wh.view("plain").changes(99).collect()
 
 

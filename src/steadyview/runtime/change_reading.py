@@ -92,11 +92,17 @@ class ReadableChanges:
             row = self._row(catalog)
             return Offset(row.id, begins_at(catalog, row, at))
 
-    def latest(self, start: Offset) -> Offset:
-        """The last change there is; `start` where there is none after it."""
+    def reach(self) -> int:
+        """How far changes are at hand."""
+        with self._catalog() as catalog:
+            return reach(catalog, self._row(catalog))
+
+    def latest(self, start: Offset, upto: int | None = None) -> Offset:
+        """The last change there is, up to cn `upto`; `start` where there is none after it."""
         with self._catalog() as catalog:
             row = self._of(catalog, start)
-            found = _changes(self._root, catalog, row, reach(catalog, row)).ends(start.cn, PART)
+            last = reach(catalog, row) if upto is None else min(upto, reach(catalog, row))
+            found = _changes(self._root, catalog, row, last).ends(start.cn, PART)
             return Offset(row.id, found[-1]) if found else start
 
     def parts(self, start: Offset, end: Offset) -> list[StatePart | ChangePart]:
