@@ -74,6 +74,15 @@ class RefreshStatus:
 
 
 @dataclass(frozen=True)
+class ReaderStatus:
+    """A reader of a view's changes: all after `cn` is kept for it, of `behind` commits by now."""
+
+    name: str
+    cn: int
+    behind: int
+
+
+@dataclass(frozen=True)
 class ViewStatus:
     """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none).
 
@@ -81,6 +90,7 @@ class ViewStatus:
     its place; until then it goes on as it was. `paused_seconds` ago its file was found gone.
     `progress`: how far a state is that is being built for it, since `build_seconds`, for people.
     `table`: None if it has none. A refused view has no level. `refresh`: None if it is immediate.
+    `readers`: the subscriptions to its changes.
     """
 
     name: str
@@ -99,6 +109,7 @@ class ViewStatus:
     paused_seconds: float | None = None
     build_seconds: float | None = None
     refresh: RefreshStatus | None = None
+    readers: list[ReaderStatus] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
