@@ -19,7 +19,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from examples.demo import shop
+from examples.demo.later import show_later
 from examples.demo.report import print_report
 from examples.demo.watching import Watcher
 from examples.embedded_postgres import EmbeddedPostgres, place_without_spaces
@@ -67,7 +70,9 @@ def run_demo(folder: Path, seconds: float) -> int:
         done = finish(writers)
         say("writers stopped; taking in what they wrote last")
         warehouse.run_once()
-        return print_report(warehouse, shadow, done)
+        middle = print_report(warehouse, shadow, done)
+        show_later(warehouse, folder, url, Console())
+        return middle
 
 
 def prepare_folder(folder: Path) -> None:

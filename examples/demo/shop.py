@@ -137,6 +137,13 @@ def customer(dice: random.Random, number: int) -> tuple[int, str, str | None, st
     return number, f"customer {number}", dice.choice(REGIONS), dice.choice(SEGMENTS)
 
 
+def under_policy(name: str, policy: str) -> str:
+    """The first view's text under another name and policy."""
+    _, _, select = _VIEWS["revenue_by_region"].partition("AS SELECT")
+    properties = f"TBLPROPERTIES ('steadyview.policy' = '{policy}')"
+    return f"CREATE MATERIALIZED VIEW {name}\n{properties}\nAS SELECT{select}"
+
+
 def create_project(folder: Path, url: str, python: str) -> None:
     """The project's files: steadyview.toml, views, and a script that starts PostgreSQL again."""
     (folder / "views").mkdir(parents=True)

@@ -56,8 +56,14 @@ LIFE = (
     "change-recorded",
     "file-changed",
 )
+READERS = (
+    "state-offered",
+    "changes-offered",
+    "changes-handed-out",
+    "changes-acknowledged",
+)
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE)
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS)
 _reached: Counter[str] = Counter()
 
 

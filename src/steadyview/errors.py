@@ -15,6 +15,7 @@
     │   ├── OutsideRetention         the state asked for is not kept (any more, or yet)
     │   └── StorageDamaged           a file of the warehouse is missing, foreign or unreadable
     └── TransientError           the same call may succeed later
+        ├── TooStale                 an answer would be older than the caller allows
         ├── SourceUnavailable        a source does not answer
         └── StorageUnavailable       the warehouse's disk is full or does not answer
 
@@ -147,6 +148,10 @@ class OutsideRetention(DefiniteError):
 
 class StorageDamaged(DefiniteError):
     """A file of the warehouse is missing, unreadable, or of a kind we would misread."""
+
+
+class TooStale(TransientError):
+    """An answer would be older than the caller allows."""
 
 
 class SourceUnavailable(TransientError):

@@ -208,6 +208,7 @@ def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
     with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
         old.execute("DROP TABLE gaps")
         old.execute("DROP TABLE refreshes")
+        old.execute("DROP TABLE subscriptions")
         old.execute("UPDATE warehouse SET format = 6")
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert {row.name for row in catalog.views.all()} == {"fold", "refused", "other"}

@@ -111,7 +111,50 @@ def test_query_prints_rows_and_the_commit_they_are_of(shop):
 def test_query_as_json_is_an_array_and_the_commit_is_on_stderr(shop):
     result = invoke(shop, "query", REVENUE, "--format", "json")
     assert {"region": "north", "revenue_cents": 7770} in json.loads(result.stdout)
-    assert "as of cn" in result.stderr
+    facts = json.loads(result.stderr.splitlines()[-1])
+    assert facts["cn"] == newest_cn(shop)
+    assert facts["way"] == "as published"
+    assert facts["valid_time"]["first_cn"] <= facts["cn"]
+    assert facts["ages"].keys() == {"sales", "crm"}
+
+
+def test_a_query_reads_tables_of_sources_and_says_how_old_it_may_be(shop):
+    sql = "SELECT region, revenue_cents FROM revenue_by_region JOIN crm.customers c USING (region)"
+    text = succeed(shop, "query", sql, "--max-staleness", "0s")
+    assert "7770" in text
+    assert "; the same since " in text
+    for words in (("--max-staleness", "soon"), ("--at", "0", "--max-staleness", "1m")):
+        assert invoke(shop, "query", sql, *words).exit_code == 2
+
+
+def test_what_changed_is_printed_once_and_from_where_a_name_left_off(shop):
+    first = lines_of(shop, "subscribe", "revenue_by_region", "--as", "lines")
+    assert {line.get("state", line.get("end")) for line in first} == {True}
+    assert lines_of(shop, "subscribe", "revenue_by_region", "--as", "lines") == []
+    listed = json.loads(succeed(shop, "subscription", "list", "--json"))
+    assert [(s["name"], s["view"], s["behind"]) for s in listed] == [
+        ("lines", "revenue_by_region", 0)
+    ]
+    succeed(shop, "subscription", "reset", "lines", "--from", "start")
+    again = lines_of(shop, "subscribe", "revenue_by_region", "--as", "lines")
+    assert again[0]["reset"] is True
+    assert again[0]["epoch"] == 1
+    text = succeed(shop, "subscribe", "revenue_by_region", "--as", "csv", "--format", "csv")
+    assert [r["kind"] for r in csv.DictReader(io.StringIO(text, newline=""))][-1] == "end"
+    envelopes = lines_of(
+        shop, "subscribe", "revenue_by_region", "--as", "deb", "--format", "debezium"
+    )
+    assert {e.get("op") for e in envelopes[:-1]} == {"r"}
+    succeed(shop, "subscribe", "revenue_by_region", "--as", "by-hand", "--ack", "manual")
+    cn = str(again[0]["cn"])
+    assert json.loads(succeed(shop, "subscription", "ack", "by-hand", cn, "--json"))["moved"]
+    succeed(shop, "subscription", "drop", "lines")
+    error = refused(shop, "subscription", "drop", "lines")
+    assert error["message"] == 'there is no subscription "lines"'
+
+
+def lines_of(shop, *words):
+    return [json.loads(line) for line in succeed(shop, *words).splitlines()]
 
 
 def test_query_as_csv_is_read_back_by_a_csv_reader(shop):
@@ -126,16 +169,21 @@ def test_query_of_no_rows_is_an_empty_array(shop):
 
 
 def test_rows_beyond_the_limit_are_not_printed_and_that_is_said(shop):
-    result = invoke(shop, "query", REVENUE, "--json", "--max-rows", "1", "--timeout", "5m")
+    words = ("query", REVENUE, "--max-rows", "1", "--timeout", "5m")
+    result = invoke(shop, *words, "--json")
     assert result.exit_code == 0
     assert len(json.loads(result.stdout)) == 1
-    assert "only the first 1 rows" in result.stderr
+    assert json.loads(result.stderr)["cut"] is True
+    assert "only the first 1 rows" in invoke(shop, *words, "--format", "csv").stderr
 
 
 def test_a_warning_is_on_stderr_and_the_rows_on_stdout(shop):
-    result = invoke(shop, "query", 'SELECT "region" AS r FROM revenue_by_region LIMIT 1', "--json")
+    words = ("query", 'SELECT "region" AS r FROM revenue_by_region LIMIT 1')
+    result = invoke(shop, *words, "--json")
     assert json.loads(result.stdout) == [{"r": "region"}]
-    assert "warning: \"region\" is the text 'region' here" in result.stderr
+    (warning,) = json.loads(result.stderr)["warnings"]
+    assert "\"region\" is the text 'region' here" in warning
+    assert f"warning: {warning}" in invoke(shop, *words).stderr.replace("\n", " ")
 
 
 def test_a_statement_that_is_no_query_is_refused(shop):

@@ -11,6 +11,7 @@ from rich.console import Console
 from steadyview.catalog import SourceState
 from steadyview.cli.status_table import status_line, status_table
 from steadyview.runtime.status import (
+    ReaderStatus,
     Refusal,
     SourceStatus,
     Status,
@@ -105,3 +106,10 @@ def test_the_line_is_one_line():
     assert status_line(STATUS) == "cn 42 | sales lag 0.2 s | revenue cn 41 (active)"
     lost = replace(SALES, error='source "sales" does not answer\ndetail: it is down')
     assert "\n" not in status_line(replace(STATUS, sources=[lost]))
+
+
+def test_readers_that_are_behind_are_named():
+    readers = [ReaderStatus("cache", 41, 0), ReaderStatus("slow", 3, 38)]
+    text = shown(replace(STATUS, views=[replace(REVENUE, readers=readers)]))
+    assert "changes after cn 3 are kept for subscription slow, 38 commits behind" in text
+    assert "cache" not in text

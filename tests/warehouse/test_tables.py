@@ -18,10 +18,11 @@ from steadyview.changes import arrow_type
 from steadyview.delta import ParquetSink, Table
 from steadyview.errors import ViewStopped
 from steadyview.runtime import file_reading
-from steadyview.warehouse import tables
+from steadyview.warehouse import owned_table, tables
+from steadyview.warehouse.owned_table import TableOwner, remove_others, vacuum
 from steadyview.warehouse.row_files import copies, net_change, row_groups, rows_of, without
-from steadyview.warehouse.table_mark import read_mark, table_folder
-from steadyview.warehouse.tables import TableOwner, ViewTable, remove_others, vacuum
+from steadyview.warehouse.table_mark import TABLES, read_mark, table_folder
+from steadyview.warehouse.tables import ViewTable
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 COLUMNS = (("a b", "BIGINT"), ("x.y", "DOUBLE"), ("t", "STRING"), ("d", "DECIMAL(10,2)"))
@@ -140,9 +141,10 @@ def test_the_rows_at_every_cn_are_those_of_the_nearest_base_and_the_delta_betwee
 
 
 def test_a_table_is_the_bag_of_its_cn_after_any_changes(kept: Kept, monkeypatch):
-    for limit, value in (("_ROWS", 12), ("_SMALL", 8), ("_MANY", 2)):
+    monkeypatch.setattr(owned_table, "_ROWS", 12)
+    for limit, value in (("_SMALL", 8), ("_MANY", 2)):
         monkeypatch.setattr(tables, limit, value)
-    folder, written = table_folder(kept.root, "v"), {}
+    folder, written = table_folder(kept.root, TABLES, "v"), {}
     for step in range(20):
         kept.moved(kept.dice.choice((0, 1, 3, 30)))
         if kept.dice.random() < 0.2:
@@ -177,13 +179,13 @@ def test_a_row_that_is_to_go_and_is_not_there_is_an_error_with_its_values(kept: 
     with pytest.raises(ViewStopped) as found:
         bring(kept)
     assert "'t': 'never was'" in str(found.value.detail)
-    assert not table_folder(kept.root, "v").exists()
+    assert not table_folder(kept.root, TABLES, "v").exists()
 
 
 def test_only_tables_of_this_warehouse_are_removed(kept: Kept):
     kept.moved(3)
     bring(kept)
-    parent = table_folder(kept.root, "v").parent
+    parent = table_folder(kept.root, TABLES, "v").parent
     Table.create(parent / "foreign", pa.schema([("a", pa.int64())]))
     (parent / "notes").mkdir()
     for number, (views, left) in enumerate(
@@ -191,5 +193,5 @@ def test_only_tables_of_this_warehouse_are_removed(kept: Kept):
     ):
         work = kept.root / f"removing-{number}"
         work.mkdir()
-        remove_others(TableOwner(kept.root, "cafe", work), views)
+        remove_others(TableOwner(kept.root, "cafe", work), TABLES, views)
         assert {f.name for f in parent.iterdir()} == left

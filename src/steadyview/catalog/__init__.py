@@ -17,6 +17,7 @@ from steadyview.catalog.merging import merge_schema
 from steadyview.catalog.refreshes import Deferred
 from steadyview.catalog.runs import AdmittedRun
 from steadyview.catalog.sources import SourceState
+from steadyview.catalog.subscriptions import Subscription
 from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "AdmittedRun",
     "SourceState",
     "StoredSpan",
+    "Subscription",
     "ViewRow",
     "ViewSpec",
     "from_us",

@@ -28,6 +28,7 @@ from steadyview.crash_points import crash_point
 from steadyview.errors import OutsideRetention, StorageUnavailable
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 _RUN = "SELECT cn_from, source, seq_from, seq_to, time_from FROM runs"
@@ -121,6 +122,15 @@ class Commits:
         run = self._run(sql, source, cn)
         return min(run.seq_to, run.seq_from + cn - run.cn_from) if run else 0
 
+    def first_after(self, source: str, cn: int) -> int | None:
+        """The source's first transaction after a cn, by its own cn; None if there is none yet."""
+        sql = (
+            f"{_RUN} WHERE source = ? AND cn_from + seq_to - seq_from > ?"
+            " ORDER BY cn_from LIMIT 1"
+        )
+        run = self._run(sql, source, cn)
+        return None if run is None else max(run.cn_from, cn + 1)
+
     def time_of(self, cn: int) -> int:
         """The commit time of cn in microseconds; of cn 0, when the warehouse was created."""
         if cn == 0:
@@ -181,6 +191,20 @@ class Commits:
         before = np.cumsum(lengths) - lengths
         seq = np.arange(lengths.sum(), dtype=np.int64) + np.repeat(starts - before, lengths)
         return pa.table({"seq": seq, "cn": seq + np.repeat(offsets, lengths)})
+
+    def times_of(self, cns: np.ndarray) -> np.ndarray:
+        """The commit times of cns, in ascending order, in microseconds."""
+        # imported late: `status` needs no arrays
+        import numpy as np
+
+        if not len(cns):
+            return np.empty(0, dtype=np.int64)
+        runs = self.runs(int(cns[0]), int(cns[-1]))
+        first = np.array([run.cn_from for run in runs], dtype=np.int64)
+        times = np.array([run.time_from for run in runs], dtype=np.int64)
+        place = np.searchsorted(first, cns, side="right") - 1
+        found: np.ndarray = times[place] + cns - first[place]
+        return found
 
     def forget_before(self, cn: int) -> None:
         """Forget commits before cn; everything about cn and later stays known. Never goes back.

@@ -13,6 +13,7 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 `builds` are first builds that keep what they have read; `spans` say what that is.
 `gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`.
 `refreshes`: of deferred views, how far they are propagated, and for which tick they were refreshed.
+`subscriptions`: the readers of change tables, and how far each is; see `subscriptions.py`.
 """
 
 from __future__ import annotations
@@ -70,6 +71,18 @@ _REFRESHES = """CREATE TABLE refreshes (
         view INTEGER PRIMARY KEY REFERENCES views (id),
         propagated INTEGER NOT NULL,
         tick INTEGER
+    ) STRICT"""
+_SUBSCRIPTIONS = """CREATE TABLE subscriptions (
+        name TEXT PRIMARY KEY,
+        of TEXT NOT NULL,
+        view INTEGER NOT NULL,
+        epoch INTEGER NOT NULL DEFAULT 0,
+        position INTEGER NOT NULL,
+        offered INTEGER NOT NULL CHECK (offered >= position),
+        state INTEGER NOT NULL CHECK (state IN (0, 1, 2)),
+        changes_only INTEGER NOT NULL,
+        manual INTEGER NOT NULL,
+        moved INTEGER NOT NULL
     ) STRICT"""
 _FILE_CHANGES = """CREATE TABLE file_changes (
         path TEXT PRIMARY KEY,
@@ -171,6 +184,7 @@ STATEMENTS = (
     _BASES,
     _GAPS,
     _REFRESHES,
+    _SUBSCRIPTIONS,
     _FILE_CHANGES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -244,7 +258,7 @@ _FROM_6 = (
     "DELETE FROM typed",
 )
 """MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
-_FROM_7 = (_GAPS, _REFRESHES, f"UPDATE warehouse SET format = {FORMAT}")
+_FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS, f"UPDATE warehouse SET format = {FORMAT}")
 """Every node had every state, and showed it at once."""
 _STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7)
 UPGRADES = {

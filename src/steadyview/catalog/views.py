@@ -249,6 +249,7 @@ class Views:
         with self._database.write() as connection:
             sql = "UPDATE views SET name = ? WHERE name = ? AND state <> 'dropped'"
             connection.execute(sql, (new, old))
+            connection.execute("UPDATE subscriptions SET of = ? WHERE of = ?", (new, old))
             sql = "UPDATE views SET sql = ?, definition = ? WHERE id = ?"
             connection.executemany(sql, [(*both, view) for view, both in readers.items()])
             record(connection, files)
@@ -374,12 +375,17 @@ class Views:
         return [Base(*row) for row in self._database.read(sql, (view_id,))]
 
     def forget_before(self, view_id: int, cn: int) -> None:
-        """States before cn can no longer be read; never goes back. The newest base always stays."""
+        """States before cn can no longer be read; never goes back. The newest base always stays.
+
+        So does a state that a subscription is still to be given.
+        """
+        due = "SELECT min(position) FROM subscriptions WHERE view = views.id AND state <> 0"
         with self._database.write() as connection:
             connection.execute(
-                "UPDATE views SET oldest_cn = max(oldest_cn, min(?, coalesce(cn, start_cn)))"
+                "UPDATE views SET oldest_cn ="
+                f" max(oldest_cn, min(?, coalesce(cn, start_cn), coalesce(({due}), ?)))"
                 " WHERE id = ?",
-                (cn, view_id),
+                (cn, cn, view_id),
             )
 
     def invalidate_bases(self, view_id: int, before_version: int) -> None:

@@ -22,6 +22,8 @@ from steadyview.cli import (
     simulate,
     source,
     status,
+    subscribe,
+    subscription,
     verify,
     view,
 )
@@ -47,10 +49,12 @@ app.command("refresh")(refresh.command)
 app.command("status")(status.command)
 app.command("query")(query.command)
 app.command("history")(history.command)
+app.command("subscribe")(subscribe.command)
 app.command("verify")(verify.command)
 app.command("check-history")(check_history.command)
 app.command("simulate")(simulate.command)
 app.add_typer(source.app, name="source")
+app.add_typer(subscription.app, name="subscription")
 app.add_typer(view.app, name="view")
 
 

@@ -1,4 +1,4 @@
-"""Names that the shell completes: views and sources, from the project's files alone.
+"""Names that the shell completes: views, sources and subscriptions, from files alone.
 
 Claim: nothing is connected to, neither Spark nor the SQL parser is loaded, and whatever is wrong
 with the project completes to nothing, without a word: the shell would print it into the command.
@@ -38,6 +38,18 @@ def source_names(context: typer.Context, incomplete: str) -> list[str]:
     except (OSError, ValueError):
         return []
     return _matching(sources if isinstance(sources, dict) else (), incomplete)
+
+
+def subscription_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The warehouse's subscriptions that the word may become: it has a lock file of each."""
+    folder = _folder(context)
+    try:
+        text = (folder / FILE_NAME).read_text(encoding="utf-8")
+        warehouse = tomllib.loads(text).get("project", {}).get("warehouse", "warehouse")
+        names = [path.name for path in (folder / warehouse / "subscriptions").iterdir()]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return []
+    return _matching(names, incomplete)
 
 
 def _folder(context: typer.Context) -> Path:

@@ -57,6 +57,36 @@ def parse_at(text: str | None) -> int | datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def parse_staleness(text: str | None) -> timedelta | None:
+    """How old an answer may be; unlike other lengths of time it may be none.
+
+    >>> parse_staleness("5m"), parse_staleness("0s")
+    (datetime.timedelta(seconds=300), datetime.timedelta(0))
+    """
+    from steadyview.views.trailing import staleness
+
+    if text is None:
+        return None
+    try:
+        return staleness(text)
+    except ValueError:
+        told = f'"{text}" is no length of time such as 0s, 30s, 5m or 1h'
+        raise typer.BadParameter(told) from None
+
+
+def parse_start(text: str) -> int | str:
+    """Where a reader of changes begins: a cn, "start" or "now".
+
+    >>> parse_start("42"), parse_start("Now")
+    (42, 'now')
+    """
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if text.lower() not in ("start", "now"):
+        raise typer.BadParameter(f'"{text}" is no beginning: say start, now or a commit number')
+    return text.lower()
+
+
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|seconds?|minutes?|hours?)")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,15 +18,19 @@ from steadyview.cli.options import (
     JsonOption,
     ProjectOption,
     parse_at,
+    parse_staleness,
     parse_time,
 )
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, show, table
 from steadyview.cli.values import csv_field, iso_time, json_value
 from steadyview.errors import ConfigError
+from steadyview.runtime.staleness import PATIENCE, OnStale, Staleness
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from steadyview.runtime.remote import AnswerFacts
 
 
 class RowFormat(StrEnum):
@@ -52,13 +57,26 @@ def command(  # noqa: PLR0913 - the options of a command
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail where a view is stopped, instead of warning.")
     ] = False,
+    max_staleness: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="The answer is at most so old, say 5m, or 0s."),
+    ] = None,
+    on_stale: Annotated[
+        OnStale, typer.Option(help="What to do where it would be older.")
+    ] = OnStale.compensate,
+    as_published: Annotated[
+        bool,
+        typer.Option("--as-published", help="Only what the views show: fail where that is apart."),
+    ] = False,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Ask the views, all of them at one common commit, the newest or any kept one.
+    """Ask views and tables of sources, all at one common commit, the newest or any kept one.
 
-    Which commit that was is printed below the table, or on standard error for csv and json.
+    Which commit that was, and when its rows are what they are, is printed below the table, or on
+    standard error: a line for csv, an object for json. A table of a source, written source.table,
+    is read at its database and brought to the commit of the views by the captured changes.
 
     [bold]Examples[/]
 
@@ -69,23 +87,61 @@ def command(  # noqa: PLR0913 - the options of a command
         steadyview query "SELECT * FROM order_details" --at 2026-11-16T10:00:00Z --format csv
 
         steadyview query "SELECT * FROM order_details" --max-rows 100 --timeout 30s
+
+        steadyview query "SELECT * FROM daily_revenue" --max-staleness 5m
     """
     moment, time = parse_at(at), parse_time(timeout)
+    if at is not None and max_staleness is not None:
+        raise typer.BadParameter("--at says which moment; leave out --max-staleness")
+    staleness = Staleness(
+        parse_staleness(max_staleness), on_stale, time or PATIENCE, as_published=as_published
+    )
     shape = RowFormat.json if json else format
     with reporting(as_json=shape is RowFormat.json, debug=debug), opened(project) as warehouse:
         from steadyview.runtime.remote import Wanted
 
-        answer = warehouse.told(Wanted(sql, moment, max_rows, time, strict))
-        for warning in answer.warnings:
+        limited = time if max_staleness is None or on_stale is OnStale.compensate else None
+        answer = warehouse.told(Wanted(sql, moment, max_rows, limited, strict, staleness))
+        facts = answer.facts
+        if shape is RowFormat.json:
+            _PRINTERS[shape](answer.table)
+            print(json_module.dumps(facts.to_dict(), ensure_ascii=False), file=sys.stderr)
+            return
+        for warning in facts.warnings:
             note(f"warning: {warning}")
+        for line in _how(facts):
+            note(line)
         _PRINTERS[shape](answer.table)
-        line = f"as of cn {answer.cn}, {iso_time(answer.time)}"
+        line = f"as of cn {facts.cn}, {_utc(facts.time)}{_valid(facts.valid_time)}"
         if shape is RowFormat.table:
             print(line)
         else:
             note(line)
-        if answer.cut:
+        if facts.cut:
             note(f"only the first {max_rows:,} rows are shown: there are more (--max-rows)")
+
+
+def _how(facts: AnswerFacts) -> Iterator[str]:
+    """What was done for the answer, where it is more than reading what the views show."""
+    for names, done in ((facts.carried, "brought"), (facts.recomputed, "computed")):
+        if names:
+            plural = "s were" if len(names) > 1 else " was"
+            yield (
+                f"{facts.way}: view{plural} {done} to cn {facts.cn} for this query, over"
+                f" {facts.commits:,} commits: {', '.join(names)}"
+            )
+    if facts.way == "waited for":
+        yield "waited for changes to be shown"
+
+
+def _valid(found: Mapping[str, Any]) -> str:
+    since = "" if found["since"] is None else f" since {_utc(found['since'])}"
+    until = "still" if found["end_cn"] is None else f"up to before cn {found['end_cn']}"
+    return f"; the same{since}, {until}"
+
+
+def _utc(time: str) -> str:
+    return iso_time(datetime.fromisoformat(time))
 
 
 def _print_table(rows: pa.Table) -> None:

@@ -20,8 +20,8 @@ _GOOD = frozenset({"active", "capturing", "idle"})
 def status_table(status: Status) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
     tables = (_headline(status), _sources(status), _views(status))
-    told = (*_deferred(status), *_building(status), *_unaudited(status), *_unwritten(status))
-    return Group(*tables, *told, *_errors(status))
+    told = (*_deferred(status), *_readers(status), *_building(status))
+    return Group(*tables, *told, *_unaudited(status), *_unwritten(status), *_errors(status))
 
 
 def status_line(status: Status) -> str:
@@ -100,6 +100,19 @@ def _deferred(status: Status) -> list[Text]:
                 parts.append(f"propagated to cn {refresh.propagated}")
             found.append(Text(f"{view.name}: {', '.join(parts)}", style="dim"))
     return found
+
+
+def _readers(status: Status) -> list[Text]:
+    """For whom changes are kept that are not acknowledged."""
+    late = [(v, r) for v in status.views for r in v.readers if r.behind]
+    return [
+        Text(
+            f"{v.name}: changes after cn {r.cn} are kept for subscription {r.name}, {r.behind:,}"
+            " commits behind",
+            style="dim",
+        )
+        for v, r in late
+    ]
 
 
 def _building(status: Status) -> list[Text]:

@@ -25,12 +25,17 @@ _LOOK_UP = 0.2
 """Seconds. Python looks for signals between two waits, and one may come just as a wait begins."""
 
 
-def run_until_signalled(work: Callable[[threading.Event], None]) -> None:
-    """Call `work` with an event that the first signal sets; return or raise what it does."""
+def run_until_signalled(
+    work: Callable[[threading.Event], None], told: str = "stopping after this batch"
+) -> None:
+    """Call `work` with an event that the first signal sets; return or raise what it does.
+
+    `told`: what is said then.
+    """
     stop = threading.Event()
     outcome: Future[None] = Future()
     worker = threading.Thread(target=_carry_out, args=(work, stop, outcome), daemon=True)
-    with _wishes(stop):
+    with _wishes(stop, told):
         worker.start()
         while worker.is_alive():
             worker.join(_LOOK_UP)
@@ -49,11 +54,11 @@ def _carry_out(
 
 
 @contextmanager
-def _wishes(stop: threading.Event) -> Iterator[None]:
+def _wishes(stop: threading.Event, told: str) -> Iterator[None]:
     def wish(_signal: int, _frame: FrameType | None) -> None:
         if stop.is_set():
             os._exit(ExitCode.INTERRUPTED)
-        note("stopping after this batch (again: at once)")
+        note(f"{told} (again: at once)")
         stop.set()
 
     before = {number: signal.signal(number, wish) for number in _SIGNALS}

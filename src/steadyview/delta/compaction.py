@@ -7,7 +7,7 @@ may use the old or the new list. Old files stay on disk until `Table.vacuum` fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow.parquet as pq
 
@@ -20,10 +20,13 @@ MANY_FILES = 50
 TARGET_BYTES = 128 * 1024 * 1024
 
 
-def compact(table: Table, ranged: str, upto: int, many: int) -> int:
+def compact(
+    table: Table, ranged: str, upto: int, many: int, metadata: Mapping[str, str] | None = None
+) -> int:
     """Merge files whose `ranged` values are up to `upto` if there are more than `many`; how many.
 
     `upto` must be known to the catalog: a write it does not know yet must stay as it is.
+    `metadata` is what the commit carries.
     """
     version = table.version()
     files = [f for f in table.files(version) if f.ranges[ranged][1] <= upto]
@@ -31,15 +34,17 @@ def compact(table: Table, ranged: str, upto: int, many: int) -> int:
     if len(small) <= many:
         return 0
     groups = list(_groups(sorted(small, key=lambda f: f.ranges[ranged])))
-    return _replace(table, ranged, version + 1, groups) if groups else 0
+    return _replace(table, ranged, version + 1, groups, metadata) if groups else 0
 
 
-def prune(table: Table, ranged: str, before: int) -> int:
+def prune(
+    table: Table, ranged: str, before: int, metadata: Mapping[str, str] | None = None
+) -> int:
     """Unlist whole files whose `ranged` values are all before `before`; how many."""
     version = table.version()
     old = [f.relative for f in table.files(version) if f.ranges[ranged][1] < before]
     if old:
-        table.commit("prune", version + 1, removes=old)
+        table.commit("prune", version + 1, removes=old, metadata=metadata)
         crash_point("pruned")
     return len(old)
 
@@ -55,7 +60,13 @@ def _groups(files: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:
     yield from [group] if len(group) > 1 else []
 
 
-def _replace(table: Table, ranged: str, version: int, groups: Sequence[Sequence[FileEntry]]) -> int:
+def _replace(
+    table: Table,
+    ranged: str,
+    version: int,
+    groups: Sequence[Sequence[FileEntry]],
+    metadata: Mapping[str, str] | None,
+) -> int:
     """The version is the table's next one, so that repeating it after a crash is the same write."""
     folder = table.clear_folder("compact", version)
     adds = [
@@ -68,7 +79,7 @@ def _replace(table: Table, ranged: str, version: int, groups: Sequence[Sequence[
     ]
     crash_point("compaction-written")
     removes = [file.relative for group in groups for file in group]
-    table.commit("compact", version, adds, removes)
+    table.commit("compact", version, adds, removes, metadata)
     crash_point("compacted")
     return len(removes)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,12 +100,26 @@ _HINT = "write one SELECT (or WITH, VALUES, EXPLAIN, DESCRIBE) over the project'
 
 @dataclass(frozen=True)
 class Statement:
-    """A query whose parsed plan was allowed. `relations`: the names it reads, as written."""
+    """A query whose parsed plan was allowed. `relations`: the names it reads, as written.
+
+    `tables`: those of several parts, which no frame can be made over; see `check_views_only`.
+    """
 
     spark: SparkSession
     plan: Any
     relations: frozenset[str]
     _kind: str
+    tables: frozenset[tuple[str, ...]] = frozenset()
+
+    def check_views_only(self) -> None:
+        """QueryRefused for a name of several parts."""
+        for name in sorted(self.tables):
+            raise _no_view(name)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the query itself, no EXPLAIN of one."""
+        return self._kind != _EXPLAIN
 
     def frame(self, allowed: Collection[str]) -> DataFrame:
         """Its rows; QueryRefused if the analysed plan reads anything but the allowed relations."""
@@ -132,12 +146,14 @@ def read(spark: SparkSession, sql: str) -> Statement:
         judge.query(found.parts[0], sql)
     else:
         judge.query(found, sql)
-    return Statement(spark, plan, frozenset(judge.relations), found.kind)
+    relations, tables = frozenset(judge.relations), frozenset(judge.tables)
+    return Statement(spark, plan, relations, found.kind, tables)
 
 
 def guarded(spark: SparkSession, sql: str, relations: Collection[str]) -> DataFrame:
     """The rows of a query that reads at most these temporary views of the session."""
     statement = read(spark, sql)
+    statement.check_views_only()
     known = {name.lower() for name in relations}
     for name in sorted(statement.relations):
         if name.lower() not in known:
@@ -146,10 +162,14 @@ def guarded(spark: SparkSession, sql: str, relations: Collection[str]) -> DataFr
 
 
 class _Judge:
-    """Walks a plan; `relations` are the names read that are no WITH query of their place."""
+    """Walks a plan; `relations` are the names read that are no WITH query of their place.
+
+    `tables`: names of several parts, such as `source.table`.
+    """
 
     def __init__(self, spark: SparkSession, views: Collection[str] = ()) -> None:
         self.relations: set[str] = set()
+        self.tables: set[tuple[str, ...]] = set()
         self._views = {view.lower() for view in views}
         self._functions = functions(spark)
         self._classes = _ALLOWED | {c for f, c in self._functions.items() if f in QUERY}
@@ -169,7 +189,9 @@ class _Judge:
         relation = found.parts[0]
         if not isinstance(relation, SparkNode) or relation.name != "UnresolvedTableOrView":
             raise _refused("DESCRIBE of anything but a view", found)
-        self._relation(relation.parts[0], frozenset(), relation)
+        if len(relation.parts[0]) != 1:
+            raise _no_view(relation.parts[0])
+        self._relation(relation.parts[0], frozenset())
 
     def judge(self, found: SparkNode) -> None:
         """Judge every part of a plan."""
@@ -200,16 +222,12 @@ class _Judge:
         name, options, streaming = node.parts
         if options or streaming:
             raise _refused("options or streaming of a relation", node)
-        self._relation(name, scope, node)
+        self._relation(name, scope)
 
-    def _relation(self, name: list[str], scope: frozenset[str], node: SparkNode) -> None:
+    def _relation(self, name: list[str], scope: frozenset[str]) -> None:
         if len(name) != 1:
-            raise QueryRefused(
-                f'"{".".join(name)}" is not a view',
-                detail="a view is named by one word; files, tables and other catalogs are not read",
-                hint=_HINT,
-            )
-        if name[0].lower() not in scope:
+            self.tables.add(tuple(name))
+        elif name[0].lower() not in scope:
             self.relations.add(name[0])
 
     def _view(self, node: SparkNode) -> None:
@@ -237,6 +255,14 @@ class _Judge:
     def _foreign(self, node: SparkNode) -> QueryRefused:
         names = sorted(f'"{name}"' for name, kind in self._functions.items() if kind == node.kind)
         return _refused(" or ".join(names) or _words(node.name), node)
+
+
+def _no_view(name: Sequence[str]) -> QueryRefused:
+    return QueryRefused(
+        f'"{".".join(name)}" is not a view',
+        detail="a view is named by one word; files, tables and other catalogs are not read",
+        hint=_HINT,
+    )
 
 
 def _instead(name: str) -> str:

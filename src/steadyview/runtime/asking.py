@@ -1,6 +1,7 @@
 """A user's query over the views: judged, all views at one cn, with limits, and with what to know.
 
-Claim: nothing but the project's views is read (`engine/guard.py`), all of them at one cn. What a
+Claim: nothing but the project's views and tables of its sources is read (`engine/guard.py`), all of
+them at one cn. What a
 reader should know (a view that stands still, a text in double quotes that looks like a column) is a
 warning of the answer; `strict` makes a stopped view an error.
 """
@@ -12,8 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
@@ -30,13 +31,16 @@ from steadyview.engine.failures import reason
 from steadyview.engine.guard import Statement, read
 from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
 from steadyview.plans.plan import HIDDEN
-from steadyview.runtime.gaps import newest_state
+from steadyview.runtime.choosing import Choice, Choosing, Means
 from steadyview.runtime.kept import all_recalled
+from steadyview.runtime.live_tables import Following, LiveReading
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
-from steadyview.runtime.serving import At, check_not_refused, no_state, resolve, rows_at
+from steadyview.runtime.serving import At, check_not_refused, no_state, rows_reaching
+from steadyview.runtime.staleness import ANY_AGE, Staleness
+from steadyview.runtime.valid_times import ValidTime, told
 from steadyview.views.mentions import double_quoted, several_statements
-from steadyview.warehouse.states import check_readable
+from steadyview.views.query_text import over_tables, tables_meant
 
 _AGAIN = 0.5
 """Seconds between two attempts to cancel: a query runs job after job, some not begun yet."""
@@ -67,17 +71,26 @@ class AnswerRows:
 class QueryAnswer:
     """Rows, and the cn and time they are of. `warnings` are what a reader should know of them.
 
+    `chosen`: how that cn was chosen; `valid_time`: when the rows are what they are.
+
     `frame` has at most the rows that the caller allowed; only `rows` keeps the limit of time, which
-    is counted from the question on.
+    is counted from the question on. Close it.
     """
 
     frame: DataFrame
     cn: int
     time: datetime
+    chosen: Choice
+    valid_time: ValidTime
     warnings: tuple[str, ...] = ()
     _whole: DataFrame | None = None
     _limits: Limits = Limits()
     _asked: float = 0.0
+    _closing: ExitStack = field(default_factory=ExitStack)
+
+    def close(self) -> None:
+        """Forget what was read for it; its rows cannot be had any more."""
+        self._closing.close()
 
     def rows(self) -> AnswerRows:
         """All rows, within the limits; QueryTooLong if they take longer than allowed."""
@@ -98,18 +111,31 @@ class Question:
     sql: str
     at: At = None
     limits: Limits = Limits()
+    staleness: Staleness = ANY_AGE
 
 
-def answer(
-    parts: Parts, spark: SparkSession, asked: Question, files: Callable[[], Sequence[str]]
-) -> QueryAnswer:
-    """Spark SQL over the views it reads, all of them at one cn, as the catalog knows them.
+@dataclass(frozen=True)
+class Surroundings:
+    """What answering needs of whoever holds the warehouse.
 
     `files`: the names of the views that the project has files of, asked for only if need be.
+    `following`: to wait for what sources have committed; `means`: see `choosing`.
     """
-    begun = time.monotonic()
-    work = partial(_answer, parts, spark, asked, begun, files)
-    return _limited(asked.limits, begun, spark, work)
+
+    files: Callable[[], Sequence[str]]
+    following: Following
+    means: Means
+
+
+def answer(parts: Parts, spark: SparkSession, asked: Question, around: Surroundings) -> QueryAnswer:
+    """Spark SQL over the views and tables of sources it reads, all of them at one cn."""
+    begun, closing = time.monotonic(), ExitStack()
+    work = partial(_answer, parts, spark, asked, begun, around, closing)
+    try:
+        return _limited(asked.limits, begun, spark, work)
+    except BaseException:
+        closing.close()
+        raise
 
 
 def _answer(
@@ -117,31 +143,81 @@ def _answer(
     spark: SparkSession,
     asked: Question,
     begun: float,
-    files: Callable[[], Sequence[str]],
+    around: Surroundings,
+    closing: ExitStack,
 ) -> QueryAnswer:
     kept = parts.catalog.views.all()
     with _told([row.name for row in kept if not row.name.startswith(HIDDEN)]):
         statement = _statement(spark, asked.sql)
-        rows = {row.name: row for row in _views(kept, statement, files)}
+        rows = {row.name: row for row in _views(kept, statement, around.files)}
         plans = all_recalled(kept)
         views = [plans[name] for name in rows]
         warnings = _stopped(rows) + _unproved(parts, views, plans)
         if warnings and asked.limits.strict:
             raise _strictly(warnings[0])
-        cn = _moment(parts, rows, asked.at)
-        for name in rows:
-            rows_at(parts, spark, name, cn).createOrReplaceTempView(name)
-        frame = statement.frame(list(rows))
+        read = {name: all_sources(plans[name], plans) for name in rows}
+        choosing = Choosing(parts, list(rows), read, around.means, _allowed(asked, views))
+        choice = choosing.choose(asked.at)
+        cn, allowed = choice.cn, list(rows)
+        reading = LiveReading(parts, spark, around.following, closing)
+        if statement.tables:
+            cn, statement, tables = _over_tables(parts, asked, statement, rows, cn, reading)
+            allowed += tables
+        frames = {
+            n: rows_reaching(parts, spark, row, choice.at[n])
+            for n, row in choice.rows.items()
+            if n not in choice.recomputed
+        }
+        if choice.recomputed:
+            frames |= reading.recompute(choice.recomputed, plans, cn)
+        for name, rows_of_view in frames.items():
+            rows_of_view.createOrReplaceTempView(name)
+        frame = statement.frame(allowed)
     limit = asked.limits.max_rows
     return QueryAnswer(
         frame if limit is None else frame.limit(limit),
         cn,
         from_us(parts.catalog.commits.time_of(cn)),
+        choice,
+        told(parts.catalog, choice.validity),
         (*warnings, *_texts_for_names(asked.sql, views)),
         frame,
         asked.limits,
         begun,
+        closing,
     )
+
+
+def _allowed(asked: Question, views: Sequence[Planned]) -> Staleness:
+    """What the caller allows; where nothing is said, the strictest of the views' own bounds."""
+    if asked.staleness.bound is not None or asked.at is not None:
+        return asked.staleness
+    bounds = [p.text.max_staleness for p in views if p.text is not None]
+    known = [bound for bound in bounds if bound is not None]
+    return replace(asked.staleness, bound=min(known, default=None))
+
+
+def _over_tables(
+    parts: Parts,
+    asked: Question,
+    statement: Statement,
+    rows: Mapping[str, ViewRow],
+    cn: int,
+    reading: LiveReading,
+) -> tuple[int, Statement, list[str]]:
+    """The query over tables of sources as of the cn at which it is answered, and their names."""
+    if not statement.plain:
+        raise QueryRefused(
+            "EXPLAIN of a query over tables of sources is not allowed",
+            detail="its tables are read before it is planned",
+            hint="explain it over views alone",
+        )
+    sources = parts.catalog.sources
+    known = [r for s in sources.states() for r in sources.schemas(s.name)]
+    relations = tables_meant(asked.sql, statement.tables, known)
+    found = reading.read(asked.sql, relations, cn if rows or asked.at is not None else None)
+    text = over_tables(asked.sql, found.names, relations, rows)
+    return found.cn, _statement(statement.spark, text), list(found.names.values())
 
 
 def _statement(spark: SparkSession, sql: str) -> Statement:
@@ -225,16 +301,6 @@ def _unproved(
         for s in wrong
         if s.error
     ]
-
-
-def _moment(parts: Parts, rows: Mapping[str, ViewRow], at: At) -> int:
-    """The cn that is asked for, or the newest that all the views have."""
-    for row in rows.values():
-        check_readable(row, row.cn or 0)
-    if at is not None:
-        return resolve(parts.catalog, at)
-    newest = {row.id: row.cn for row in rows.values() if row.cn is not None}
-    return newest_state(parts.catalog.gaps, newest, parts.catalog.commits.last_cn())
 
 
 def _texts_for_names(sql: str, views: Sequence[Planned]) -> Iterator[str]:

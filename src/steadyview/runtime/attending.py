@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ import pyarrow as pa
 from steadyview.errors import StorageUnavailable
 from steadyview.runtime.control import Answer, Stream, write_answer
 from steadyview.runtime.keeping import Keeping
-from steadyview.runtime.refreshing import RefreshWanted
+from steadyview.runtime.refreshing import CarryWanted, RefreshWanted
+from steadyview.runtime.remote import AnswerFacts
+from steadyview.runtime.staleness import Staleness
 
 if TYPE_CHECKING:
     from steadyview.runtime.warehouse import Warehouse
@@ -70,6 +73,7 @@ class Attendant:
             ),
             "rename": lambda: self._wished(lambda k: _places(k, request)),
             "refresh": lambda: self._wished(lambda k: _refreshed(k, request)),
+            "carry": lambda: self._wished(lambda k: k.carry(CarryWanted.of(request))),
             "rebuild": lambda: self._wished(lambda k: k.rebuild(request["name"])),
         }
         return kinds[request["do"]]()
@@ -87,10 +91,11 @@ class Attendant:
             max_rows=request["max_rows"],
             timeout=None if timeout is None else timedelta(seconds=timeout),
             strict=request["strict"],
+            staleness=Staleness.of(request["staleness"]),
         )
-        rows = found.rows()
-        header = {"cn": found.cn, "time": found.time.isoformat(), "cut": rows.cut}
-        write_answer(stream, {**header, "warnings": list(found.warnings)})
+        with closing(found):
+            rows = found.rows()
+        write_answer(stream, AnswerFacts.of(found, cut=rows.cut).to_dict())
         with pa.ipc.new_stream(stream, rows.table.schema) as sink:
             sink.write_table(rows.table)
 

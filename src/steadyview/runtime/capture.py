@@ -115,6 +115,8 @@ class Capture(threading.Thread):
         self.error: SteadyviewError | None = None
         self.left_out: LeftOut | None = None
         self.lag = 0.0
+        self.heard: int | None = None
+        """When all that the source had delivered was admitted, in microseconds."""
         self.changes = 0
         self._relations = relations
         self._catalog = catalog
@@ -242,7 +244,7 @@ class Capture(threading.Thread):
         while not self._stopping.is_set():
             waiting = _in_hand(writer)
             chunk = monitor.poll(TOGETHER_SECONDS if waiting else FLUSH_SECONDS)
-            now = time.monotonic()
+            now, polled = time.monotonic(), time.time_ns() // 1000
             self._note(heard=True)
             if chunk is not None:
                 if not waiting:
@@ -251,9 +253,11 @@ class Capture(threading.Thread):
                 position = chunk.position
             if not _in_hand(writer):
                 self._arrived(Reached(position, monitor.proof))
+                self.heard = polled
             due = self._news.due(first, flushed)
             if writer.transactions and not writer.open and self._flush_now(writer, due, now):
                 self._flush(monitor, writer)
+                self.heard = polled
                 idle = flushed = now
             elif now - idle > IDLE_SECONDS:
                 self._keep_up(monitor)

@@ -131,6 +131,11 @@ class Captures:
         thread = self._threads.get(source)
         return None if thread is None or thread.error is not None else thread.lag
 
+    def heard(self) -> dict[str, int]:
+        """By source, the last time at which all that it had delivered was admitted."""
+        found = ((name, thread.heard) for name, thread in self._threads.items())
+        return {name: heard for name, heard in found if heard is not None}
+
     def changes(self) -> int:
         """Row images captured so far."""
         return sum(t.changes for t in self._threads.values())

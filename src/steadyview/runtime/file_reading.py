@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from steadyview.catalog import Catalog, ViewRow
+from steadyview.catalog import Base, Catalog, ViewRow
 from steadyview.errors import ConfigError, OutsideRetention
 from steadyview.nearest import nearest_or_all
 from steadyview.plans.plan import HIDDEN
@@ -85,15 +85,7 @@ class ReadableView:
             assert cn is not None
             store = ViewStore(self._root, row, shape_of(row))
             check_kept(catalog, store, row, bases, cn)
-        columns, base = store.shape.visible, nearest(bases, cn)
-        groups = may_hold(row_groups(store.base.files(base.version)), wanted)
-        if row.kind == "recomputed" or base.cn == cn:
-            return _cut(columns, groups, None)
-        change = net_change(store, row.delta_version or 0, base.cn, cn).only(columns, wanted)
-        groups, missing = without(groups, change.gone, columns)
-        if missing.num_rows:
-            raise below_zero(row.name, columns, cn, missing)
-        return _cut(columns, groups, copies(change.come, columns))
+        return _parts(store, row, nearest(bases, cn), cn, wanted)
 
     def _catalog(self) -> Catalog:
         return Catalog.open(self._root, SystemClock())
@@ -114,6 +106,31 @@ class ReadableView:
                 f'view "{row.name}" has no state yet', hint="steadyview run builds its first state"
             )
         return row
+
+
+def state_parts(root: Path, catalog: Catalog, view: int, cn: int) -> list[ViewPart]:
+    """The rows at a cn of the very view with this id."""
+    bases = catalog.views.bases(view)
+    # after the bases: a view delta that reaches as far as the newest of them
+    row = catalog.views.row(view)
+    store = ViewStore(root, row, shape_of(row))
+    check_kept(catalog, store, row, bases, cn)
+    return _parts(store, row, nearest(bases, cn), cn, None)
+
+
+def _parts(
+    store: ViewStore, row: ViewRow, base: Base, cn: int, wanted: pc.Expression | None
+) -> list[ViewPart]:
+    """What the base and the view delta between give, cut for several readers."""
+    columns = store.shape.visible
+    groups = may_hold(row_groups(store.base.files(base.version)), wanted)
+    if row.kind == "recomputed" or base.cn == cn:
+        return _cut(columns, groups, None)
+    change = net_change(store, row.delta_version or 0, base.cn, cn).only(columns, wanted)
+    groups, missing = without(groups, change.gone, columns)
+    if missing.num_rows:
+        raise below_zero(row.name, columns, cn, missing)
+    return _cut(columns, groups, copies(change.come, columns))
 
 
 def _cut(columns: Columns, groups: Sequence[RowGroup], come: pa.Table | None) -> list[ViewPart]:

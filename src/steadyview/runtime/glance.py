@@ -10,6 +10,7 @@ from steadyview.errors import SteadyviewError
 from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.project import ProjectConfig
 from steadyview.runtime.status import (
+    ReaderStatus,
     SourceStatus,
     Status,
     ViewStatus,
@@ -92,6 +93,11 @@ class Glance:
             error = unwritten.get(row.name)
             refresh = refresh_status(row, known.get(row.id), self._now, self._project.timezone)
             table = table_status(self._project.warehouse, row.name, error)
-            return replace(found, table=table, refresh=refresh)
+            readers = [
+                ReaderStatus(s.name, s.position, max((row.cn or 0) - s.position, 0))
+                for s in self._catalog.subscriptions.all()
+                if s.of == row.name
+            ]
+            return replace(found, table=table, refresh=refresh, readers=readers)
 
         return [shown(row) for row in rows]

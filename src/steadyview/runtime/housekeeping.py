@@ -1,8 +1,9 @@
 """Keeping logs and deltas small: merging files, forgetting what lies behind the retention.
 
 A state at cn >= cutoff stays readable: the deltas kept reach back to the older of cutoff and the
-newest base at or before it. A log row stays while a view, a build, the next audit, an unsettled
-transaction or a state within the retention may need it.
+newest base at or before it, and to where the slowest subscription is. A log row stays while a view,
+a build, the next audit, a subscription, an unsettled transaction or a state within the retention
+may need it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from steadyview.errors import OutsideRetention, StorageDamaged
 from steadyview.runtime.building import clear_builds
 from steadyview.runtime.kept import inputs_of
 from steadyview.runtime.parts import Parts
-from steadyview.warehouse.tables import vacuum
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 EVERY = 600.0
@@ -54,9 +54,6 @@ class Housekeeping:
                 # damaged files stop their view when it is worked on
                 with suppress(StorageDamaged):
                     self._tidy_view(row, cutoff)
-                # and a damaged table is written anew
-                with suppress(StorageDamaged):
-                    vacuum(self._parts.root, row.name, READERS)
         self._remove_dropped()
         clear_builds(self._parts)
         self.logs()
@@ -113,7 +110,8 @@ class Housekeeping:
             store.steps.vacuum(READERS)
             store.state.vacuum(READERS)
         compaction.compact(store.delta, "_cn", row.cn, compaction.MANY_FILES)
-        needed = min([cutoff, row.base_cn, *self._read_from(row)])
+        subscribed = self._parts.catalog.subscriptions.held(row.id)
+        needed = min([cutoff, row.base_cn, *self._read_from(row), *subscribed])
         compaction.prune(store.delta, "_cn", needed + 1)
         self._parts.catalog.gaps.forget_before(row.id, min(needed, row.oldest_cn))
         # readers of the version before are served until its files are vacuumed
@@ -149,7 +147,9 @@ class Housekeeping:
         rows = [*kept, *catalog.views.replacements()]
         reached = [r.cn for r in rows if r.cn is not None]
         built = [build.cn for build in catalog.builds.all()]
-        needed = min([cutoff, *reached, *built, *self._audited()])
+        # changes are told with their times, and the commit table goes no further than the log
+        subscribed = catalog.subscriptions.held()
+        needed = min([cutoff, *reached, *built, *self._audited(), *subscribed])
         state = catalog.sources.state(source)
         first = min(catalog.commits.seq_upto(source, needed), state.settled) + 1
         for relation in catalog.sources.schemas(source):

@@ -27,7 +27,7 @@ from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.project import view_paths
 from steadyview.runtime.publishing_tables import Tables
 from steadyview.runtime.reconciling import remove_dropped
-from steadyview.runtime.refreshing import Refreshed, RefreshWanted
+from steadyview.runtime.refreshing import CarryWanted, Refreshed, RefreshWanted
 from steadyview.runtime.removing import remove_source
 from steadyview.runtime.renewing import begin_anew, rebuild
 from steadyview.runtime.schemas import (
@@ -309,6 +309,10 @@ class Keeping:
         """Seconds the capture of a source is behind; None while the source is away."""
         return self.captures.lag(source)
 
+    def heard(self) -> dict[str, int]:
+        """By source, when all that it had delivered was admitted last, in microseconds."""
+        return self.captures.heard()
+
     def rates(self) -> dict[str, float]:
         """Changed rows per second of each view lately."""
         return {name: meter.rate for name, meter in list(self._meters.items())}
@@ -369,6 +373,15 @@ class Keeping:
     def refresh(self, wanted: RefreshWanted) -> Refreshed:
         """Show views as of one moment, together."""
         return self._maintainer.refresh(wanted)
+
+    def carry(self, wanted: CarryWanted) -> int:
+        """Have the changes of views at hand up to one moment, shown or not."""
+        return self._maintainer.carry(wanted)
+
+    def carry_once(self, wanted: CarryWanted) -> int:
+        """The same where nothing else is to be done."""
+        self.captures.start()
+        return self._maintainer.carry(wanted)
 
     def refresh_once(self, wanted: RefreshWanted) -> Refreshed:
         """The same where nothing else is to be done."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from steadyview.catalog import ViewRow
+from steadyview.catalog import Deferred, ViewRow
 from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import kind_of
@@ -36,6 +36,7 @@ from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import with_view_renamed
 from steadyview.views.trailing import Trailing, trailing
+from steadyview.warehouse.table_mark import TABLES
 
 if TYPE_CHECKING:
     from steadyview.warehouse.view_store import Shape
@@ -84,6 +85,7 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             "plan": None if plan.node is None else to_json(plan.node),
             "inputs": dict(inputs),
             "table": None if plan.text is None else plan.text.table,
+            "changes": None if plan.text is None else plan.text.changes,
             "refresh": None if plan.text is None else refresh_properties(plan.text),
             # without what the sources said of them last, which changes by itself
             "relations": [replace(r, evidence="").to_json() for r in plan.relations],
@@ -111,6 +113,8 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
         asked["steadyview.fallback"] = "recompute"
     if found.get("table") is not None:
         asked["steadyview.table"] = found["table"]
+    if found.get("changes") is not None:
+        asked["steadyview.changes"] = found["changes"]
     asked |= found.get("refresh") or {}
     made = Planned(
         name,
@@ -175,14 +179,24 @@ def shape_of(row: ViewRow) -> Shape:
     return Shape(columns_of(row), incremental=row.kind == "incremental")
 
 
-def trailing_of(row: ViewRow) -> Trailing:
-    """How far its table may trail."""
-    return trailing(_described(row).get("table"))
+def trailing_of(row: ViewRow, kind: str = TABLES) -> Trailing:
+    """How far its table of that kind may trail."""
+    return trailing(_described(row).get("table" if kind == TABLES else "changes"))
+
+
+def reach_of(row: ViewRow, deferred: Deferred | None) -> int | None:
+    """Up to which cn its changes are at hand, shown or not; None: it has no state."""
+    return row.cn if row.cn is None or deferred is None else max(row.cn, deferred.propagated)
 
 
 def refresh_properties(text: ViewText) -> dict[str, str]:
-    """What the file says of when the view is refreshed."""
-    names = ("steadyview.policy", "steadyview.schedule", "steadyview.refresh_to")
+    """What the file says of when the view is refreshed, and how old answers may be."""
+    names = (
+        "steadyview.policy",
+        "steadyview.schedule",
+        "steadyview.refresh_to",
+        "steadyview.max_staleness",
+    )
     return {name: text.properties[name] for name in names if name in text.properties}
 
 

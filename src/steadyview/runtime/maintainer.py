@@ -37,7 +37,13 @@ from steadyview.runtime.pieces import SIZE, note
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.publisher import Publisher
 from steadyview.runtime.reconciling import Reconciling
-from steadyview.runtime.refreshing import Refreshed, Refreshing, RefreshWanted, Ways
+from steadyview.runtime.refreshing import (
+    CarryWanted,
+    Refreshed,
+    Refreshing,
+    RefreshWanted,
+    Ways,
+)
 from steadyview.runtime.renewing import readers
 from steadyview.runtime.rolling import Rolling
 from steadyview.runtime.schedule import WorkSchedule
@@ -178,6 +184,11 @@ class Maintainer:
         """Show deferred views as of one moment, together; see `refreshing`."""
         with spark_told(self._parts.root):
             return self._refreshing.refreshed(wanted, self._ways)
+
+    def carry(self, wanted: CarryWanted) -> int:
+        """Have the changes of views at hand, shown or not; see `Refreshing.carried`."""
+        with spark_told(self._parts.root):
+            return self._refreshing.carried(wanted, self._ways)
 
     def refresh_due(self, available: frozenset[str]) -> bool:
         """The same for the views whose schedule has a new tick; whether there were any."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 LOOK = 3
 """Seconds after which `check` and `explain` go on without a source that does not answer."""
+READERS = 24 * 3600.0
+"""Seconds after which a folder of a reader is taken for one that a killed reader left."""
 _numbers = count(1)
 
 
@@ -100,10 +103,13 @@ class Parts:
         return self.project.warehouse
 
     def clear_work(self) -> None:
-        """Remove what killed keepers left; readers of other processes keep their folders."""
-        for label in ("batch", "table"):
-            for folder in (self.root / "work").glob(f"{label}-*"):
-                shutil.rmtree(folder, ignore_errors=True)
+        """Remove what killed keepers left; readers of other processes keep theirs for a day."""
+        long_ago = time.time() - READERS
+        for folder in (self.root / "work").glob("*-*"):
+            with suppress(OSError):
+                ours = folder.name.startswith(("batch-", "table-"))
+                if ours or folder.stat().st_mtime < long_ago:
+                    shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def work_folder(self, label: str) -> Iterator[Path]:

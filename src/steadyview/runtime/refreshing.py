@@ -15,7 +15,7 @@ back: a target behind what a view shows is refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -42,6 +42,27 @@ class RefreshWanted:
     views: tuple[str, ...] = ()
     everything: bool = False
     to: int | None = None
+
+
+@dataclass(frozen=True)
+class CarryWanted:
+    """Changes of which views are to be at hand up to a cn; None: all that is committed by now.
+
+    `sources`: of these, besides those of the views.
+    """
+
+    views: tuple[str, ...] = ()
+    sources: frozenset[str] = frozenset()
+    to: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"views": [*self.views], "sources": sorted(self.sources), "to": self.to}
+
+    @staticmethod
+    def of(found: Mapping[str, Any]) -> CarryWanted:
+        """Back from JSON."""
+        return CarryWanted(tuple(found["views"]), frozenset(found["sources"]), found["to"])
 
 
 @dataclass(frozen=True)
@@ -110,6 +131,29 @@ class Refreshing:
             rows = self._chosen(wanted)
             _check_known(to, moment)
             return self._shown_at(rows, moment.at(to, {}), ways)
+
+    def carried(self, wanted: CarryWanted, ways: Ways) -> int:
+        """Have the changes of views at hand up to a cn; which one that is.
+
+        What does not show every commit by itself shows what it did: a query can read the rest.
+        """
+        views = RefreshWanted(wanted.views)
+        sources = {s.name: s for s in self._sources([k.name for k in self._chosen(views)])}
+        sources |= {name: self._parts.sources[name] for name in wanted.sources}
+        with open_moment(sources.values(), ways.wait_for, self._parts.catalog) as moment:
+            self._losses.stop_lost(self._project.running())
+            self._losses.examine(moment.snapshots)
+            to = moment.upto if wanted.to is None else wanted.to
+            _check_known(to, moment)
+            rows = [k for k in self._chosen(views) if k.plan.node is not None]
+            behind = [k for k in self._with_parents(rows, to) if (k.propagated or 0) < to]
+            if behind:
+                found, admitted = ways.advance(behind, moment.at(to, {}), ways.standing)
+                _check_arrived(found, to)
+                policies = self._schedule.policies()
+                held = [replace(d, work=_held(d.work, policies)) for d in found]
+                ways.publisher.publish(held, admitted)
+            return to
 
     def scheduled(self, available: frozenset[str], ways: Ways) -> bool:
         """Refresh the views whose schedule has a new tick, those of one target together."""
@@ -260,6 +304,11 @@ class Refreshing:
         """What is propagated already needs only to be shown."""
         store = self._project.store(kept)
         return Done(Work(kept, store, cn), cn, store.delta.version())
+
+
+def _held(work: Work, policies: Mapping[int, Policy]) -> Work:
+    """The work whose change is stored, and shown if its row shows every commit by itself."""
+    return replace(work, held=not policies[work.kept.id].shows)
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from steadyview.runtime.control import asked
+from steadyview.runtime.staleness import ANY_AGE, Staleness
+
+if TYPE_CHECKING:
+    from steadyview.runtime.asking import QueryAnswer
+
+
+@dataclass(frozen=True)
+class AnswerFacts:
+    """What to know of an answer's rows. `cut`: there were more than was allowed.
+
+    `way`: how its cn was chosen; `carried` and `recomputed`: the views that were brought there for
+    it, the furthest over `commits` commits. `valid_time`: when the rows are what they are; `ages`:
+    by source, how many seconds old its part may be (None: nobody knows).
+    """
+
+    cn: int
+    time: str
+    cut: bool
+    warnings: tuple[str, ...] = ()
+    way: str = "as published"
+    carried: tuple[str, ...] = ()
+    recomputed: tuple[str, ...] = ()
+    commits: int = 0
+    valid_time: Mapping[str, Any] = field(default_factory=dict)
+    ages: Mapping[str, float | None] = field(default_factory=dict)
+
+    @staticmethod
+    def of(answer: QueryAnswer, *, cut: bool) -> AnswerFacts:
+        """Of an answer."""
+        chosen = answer.chosen
+        return AnswerFacts(
+            answer.cn,
+            answer.time.isoformat(timespec="microseconds"),
+            cut,
+            answer.warnings,
+            chosen.way,
+            chosen.carried,
+            chosen.recomputed,
+            chosen.commits,
+            answer.valid_time.to_dict(),
+            chosen.ages,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def read(found: Mapping[str, Any]) -> AnswerFacts:
+        """Back from JSON."""
+        listed = {k: tuple(found[k]) for k in ("warnings", "carried", "recomputed")}
+        return AnswerFacts(**{**found, **listed})
 
 
 @dataclass(frozen=True)
 class Told:
-    """The rows of an answer and what to know of them; `cut`: there were more than was allowed."""
+    """The rows of an answer and what to know of them."""
 
     table: pa.Table
-    cut: bool
-    cn: int
-    time: datetime
-    warnings: tuple[str, ...]
+    facts: AnswerFacts
 
 
 @dataclass(frozen=True)
@@ -31,6 +82,7 @@ class Wanted:
     max_rows: int | None = None
     timeout: timedelta | None = None
     strict: bool = False
+    staleness: Staleness = ANY_AGE
 
 
 def told_by_keeper(warehouse: Path, wanted: Wanted) -> Told | None:
@@ -44,6 +96,7 @@ def told_by_keeper(warehouse: Path, wanted: Wanted) -> Told | None:
         "max_rows": wanted.max_rows,
         "timeout": timeout,
         "strict": wanted.strict,
+        "staleness": wanted.staleness.to_dict(),
     }
     with asked(warehouse, request) as found:
         if found is None:
@@ -51,5 +104,4 @@ def told_by_keeper(warehouse: Path, wanted: Wanted) -> Told | None:
         answer, stream = found
         with pa.ipc.open_stream(stream) as rows:
             table = rows.read_all()
-    time = datetime.fromisoformat(answer["time"])
-    return Told(table, answer["cut"], answer["cn"], time, tuple(answer["warnings"]))
+    return Told(table, AnswerFacts.read(answer))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -79,6 +79,18 @@ def rows_at(parts: Parts, spark: SparkSession, name: str, cn: int) -> DataFrame:
         row = row_of(parts.catalog, name)
         if row.id == read:
             break
+    store = ViewStore(parts.root, row, recalled(row).shape)
+    check_kept(parts.catalog, store, row, bases, cn)
+    return States(spark, store).visible(row, bases, cn)
+
+
+def rows_reaching(parts: Parts, spark: SparkSession, row: ViewRow, cn: int) -> DataFrame:
+    """The rows at this cn of the very view of this row, which may go beyond what it shows."""
+    bases = parts.catalog.views.bases(row.id)
+    # after the bases: a view delta that reaches as far as the newest of them
+    now = parts.catalog.views.row(row.id)
+    upto, version = max(now.cn or 0, row.cn or 0), (now.delta_version, row.delta_version)
+    row = replace(now, cn=upto, delta_version=max(v or 0 for v in version))
     store = ViewStore(parts.root, row, recalled(row).shape)
     check_kept(parts.catalog, store, row, bases, cn)
     return States(spark, store).visible(row, bases, cn)

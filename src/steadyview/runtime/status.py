@@ -13,7 +13,7 @@ from typing import Any
 from steadyview.catalog import Build, Catalog, Deferred, SourceState, ViewRow, from_us
 from steadyview.errors import OutsideRetention, SteadyviewError
 from steadyview.timing.schedules import schedule
-from steadyview.warehouse.table_mark import read_mark, table_folder
+from steadyview.warehouse.table_mark import TABLES, read_mark, table_folder
 
 SILENT_SECONDS = 30.0
 """A run writes contact with its sources down more often than this."""
@@ -74,6 +74,15 @@ class RefreshStatus:
 
 
 @dataclass(frozen=True)
+class ReaderStatus:
+    """A reader of a view's changes: all after `cn` is kept for it, of `behind` commits by now."""
+
+    name: str
+    cn: int
+    behind: int
+
+
+@dataclass(frozen=True)
 class ViewStatus:
     """A view at `cn`; `age_seconds` since the first commit that it does not show (0: none).
 
@@ -81,6 +90,7 @@ class ViewStatus:
     its place; until then it goes on as it was. `paused_seconds` ago its file was found gone.
     `progress`: how far a state is that is being built for it, since `build_seconds`, for people.
     `table`: None if it has none. A refused view has no level. `refresh`: None if it is immediate.
+    `readers`: the subscriptions to its changes.
     """
 
     name: str
@@ -99,6 +109,7 @@ class ViewStatus:
     paused_seconds: float | None = None
     build_seconds: float | None = None
     refresh: RefreshStatus | None = None
+    readers: list[ReaderStatus] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -207,7 +218,7 @@ def table_status(
     root: Path, view: str, error: SteadyviewError | None = None
 ) -> TableStatus | None:
     """Where the view's table is, and what it holds."""
-    folder = table_folder(root, view)
+    folder = table_folder(root, TABLES, view)
     mark = read_mark(folder)
     if mark is None and error is None:
         return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.glance import Glance
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.project import load_project
+from steadyview.runtime.staleness import ANY_AGE, Staleness
 from steadyview.runtime.status import RunSummary, Status
 
 if TYPE_CHECKING:
@@ -52,10 +53,11 @@ if TYPE_CHECKING:
     from steadyview.runtime.keeping import Keeping, Report
     from steadyview.runtime.parts import Parts
     from steadyview.runtime.planning import Planned, Refused
-    from steadyview.runtime.refreshing import ShownAt
+    from steadyview.runtime.refreshing import CarryWanted, ShownAt
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
+    from steadyview.runtime.subscribing import Start, Subscriber, SubscriptionStatus
     from steadyview.runtime.view_files import ListedView, ReaderPlace, ViewFiles
     from steadyview.runtime.view_plans import ViewPlans
 
@@ -361,6 +363,39 @@ class Warehouse:
                     found = keeping.refresh_once(wanted)
         return found.at(from_us(self._catalog.commits.time_of(found.cn)))
 
+    def subscribe(self, view: str, name: str, start: Start | None = None) -> Subscriber:
+        """A reader of a view's changes, called `name`; a new one begins at `start`, or now.
+
+        Close it, or use it as a context manager.
+        """
+        from steadyview.runtime.subscribing import subscribed
+
+        return subscribed(self.project.warehouse, self._catalog, view, name, start)
+
+    def subscriptions(self) -> list[SubscriptionStatus]:
+        """Who reads the changes of which view, and how far each is."""
+        from steadyview.runtime.subscribing import all_subscriptions
+
+        return all_subscriptions(self._catalog, self._clock.now_us())
+
+    def drop_subscription(self, name: str) -> None:
+        """Forget a reader: nothing is kept for it any more."""
+        from steadyview.runtime import subscribing
+
+        subscribing.drop(self.project.warehouse, self._catalog, name)
+
+    def reset_subscription(self, name: str, at: int | str = "now") -> int:
+        """Have a reader begin again at a state: "start", "now" or a cn; which cn that is."""
+        from steadyview.runtime import subscribing
+
+        return subscribing.reset(self._catalog, name, at).position
+
+    def acknowledge(self, name: str, cn: int, epoch: int | None = None) -> bool:
+        """All up to a cn was received under this name; whether that was new."""
+        from steadyview.runtime import subscribing
+
+        return subscribing.acknowledge(self._catalog, name, cn, epoch)
+
     def rebuild(self, name: str) -> None:
         """Have a view built anew, beside what it shows, by the next run."""
         from steadyview.runtime.renewing import rebuild
@@ -422,9 +457,18 @@ class Warehouse:
         """A handle of one view."""
         return View(self, name)
 
-    def query(self, sql: str, at: At = None) -> DataFrame:
-        """Spark SQL over the views, all at one cn."""
-        return self.query_at(sql, at).frame
+    def query(
+        self, sql: str, at: At = None, *, max_staleness: timedelta | None = None
+    ) -> DataFrame:
+        """Spark SQL over the views and tables of sources, all at one cn.
+
+        The frame has an attribute more, `valid_time`: when its rows are what they are. `query_at`
+        tells more of the answer, and takes more of how old it may be.
+        """
+        found = self.query_at(sql, at, staleness=Staleness(max_staleness))
+        self._closing.callback(found.close)
+        found.frame.valid_time = found.valid_time  # type: ignore[attr-defined]
+        return found.frame
 
     def query_at(
         self,
@@ -434,21 +478,51 @@ class Warehouse:
         max_rows: int | None = None,
         timeout: timedelta | None = None,
         strict: bool = False,
+        staleness: Staleness = ANY_AGE,
     ) -> QueryAnswer:
-        """The same, with the cn and the time of the answer, and with what to know of it.
+        """The same, with the cn and the time of the answer, and with what to know of it. Close it.
 
         `max_rows` and `timeout` limit what `rows` of the answer gives; `strict`: a view that is
-        stopped is an error, not a warning.
+        stopped is an error, not a warning. `staleness`: how old the answer may be.
         """
         from steadyview.engine.session import beside
-        from steadyview.runtime.asking import Limits, Question, answer
+        from steadyview.runtime.asking import Limits, Question, Surroundings, answer
+        from steadyview.runtime.choosing import Means
 
-        asked = Question(sql, at, Limits(max_rows, timeout, strict))
-        return answer(self._parts, beside(self._parts.spark), asked, self._file_names)
+        asked = Question(sql, at, Limits(max_rows, timeout, strict), staleness)
+        following = partial(self._following, "query")
+        around = Surroundings(self._file_names, following, Means(self._carry, self._heard))
+        return answer(self._parts, beside(self._parts.spark), asked, around)
+
+    def _heard(self) -> dict[str, int]:
+        """When sources were heard from, if it is we who capture them."""
+        return {} if self._keeping is None else self._keeping.heard()
+
+    def _carry(self, wanted: CarryWanted) -> int:
+        """Have changes of views at hand: by the process that keeps them, or else from here."""
+        from steadyview.runtime.attending import Wished
+        from steadyview.runtime.keeping import Keeping
+
+        if self._keeping is not None:
+            wished = Wished(lambda keeping: keeping.carry(wanted))
+            self._keeping.wish(wished)
+            return int(wished.result())
+        if (done := self._elsewhere({"do": "carry", **wanted.to_dict()})) is not None:
+            return int(done["done"])
+        try:
+            lease = self._lease("query")
+        except WarehouseHeld as held:
+            raise StorageUnavailable(
+                "the changes that the query needs cannot be captured", detail=held.message
+            ) from held
+        with lease:
+            plan = self._view_plans.for_run(None, may_recall=True)
+            with self._kept(Keeping(self._parts, plan)) as keeping:
+                return keeping.carry_once(wanted)
 
     def told(self, wanted: Wanted) -> Told:
         """The rows of a query: from the process that keeps the views, or else from here."""
-        from steadyview.runtime.remote import Told, told_by_keeper
+        from steadyview.runtime.remote import AnswerFacts, Told, told_by_keeper
 
         if self._keeping is None and (found := told_by_keeper(self.project.warehouse, wanted)):
             return found
@@ -458,9 +532,11 @@ class Warehouse:
             max_rows=wanted.max_rows,
             timeout=wanted.timeout,
             strict=wanted.strict,
+            staleness=wanted.staleness,
         )
-        rows = answer.rows()
-        return Told(rows.table, rows.cut, answer.cn, answer.time, answer.warnings)
+        with closing(answer):
+            rows = answer.rows()
+        return Told(rows.table, AnswerFacts.of(answer, cut=rows.cut))
 
     def verify(
         self, views: Sequence[str] | None = None, at: At = None, *, nodes: bool = False
@@ -519,7 +595,7 @@ class Warehouse:
         return [shadow.deviation(ViewStore(root, r, recalled(r).shape), r) for r in rows]
 
     @contextmanager
-    def _following(self) -> Iterator[WaitFor]:
+    def _following(self, command: str = "verify") -> Iterator[WaitFor]:
         """Wait for captured changes: by our own capture, or by whoever holds the warehouse."""
         from steadyview.runtime.captures import Captures, elsewhere
         from steadyview.runtime.schemas import known_relations
@@ -529,7 +605,7 @@ class Warehouse:
             return
         root = self.project.warehouse
         try:
-            lease = Lease.acquire(root, this_process("verify", self._clock))
+            lease = Lease.acquire(root, this_process(command, self._clock))
         except WarehouseHeld:
             there = lambda: holder(root) is not None  # noqa: E731
             yield elsewhere(self._catalog, self._parts.sources, there)
@@ -560,6 +636,18 @@ class View:
 
         parts, row = self._warehouse._parts, self._warehouse._kept_row(self.name)
         return serving.read(parts, beside(parts.spark), row, at)
+
+    def changes(self, since: int | str = "start") -> DataFrame:
+        """What led from its state at `since` (a cn, or the oldest that is kept) to the newest.
+
+        Its columns, `_count` (negative for rows that went), `_cn` and `_time`.
+        """
+        from steadyview.engine.session import beside
+
+        warehouse, row = self._warehouse, self._warehouse._kept_row(self.name)
+        reader = beside(warehouse._parts.spark).read.format("steadyview")
+        changes = reader.option("project", str(warehouse.project.root)).option("from", str(since))
+        return changes.load(row.name)
 
     def history(self, limit: int = 20) -> list[Commit]:
         """The newest commits that changed it, newest first."""

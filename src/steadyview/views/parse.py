@@ -13,19 +13,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean, nearest
 from steadyview.timing import REFRESH_TO, UnknownZone, schedule, schedule_meant
 from steadyview.views.misreadings import misspelt_word
 from steadyview.views.source_text import SourceText, Token
-from steadyview.views.trailing import FORMS, trailing
+from steadyview.views.trailing import FORMS, staleness, trailing
 
 PROPERTIES = (
     "steadyview.level",
     "steadyview.algorithm",
     "steadyview.fallback",
     "steadyview.table",
+    "steadyview.changes",
+    "steadyview.max_staleness",
     "steadyview.policy",
     "steadyview.schedule",
     "steadyview.refresh_to",
@@ -87,6 +90,17 @@ class ViewText:
     def table(self) -> str | None:
         """How far the view's table may trail, as the file has it; see `trailing`."""
         return self.properties.get("steadyview.table")
+
+    @property
+    def changes(self) -> str | None:
+        """How far the table of the view's changes may trail, as the file has it."""
+        return self.properties.get("steadyview.changes")
+
+    @property
+    def max_staleness(self) -> timedelta | None:
+        """How old an answer over the view may be, where a query does not say; None: of any age."""
+        found = self.properties.get("steadyview.max_staleness")
+        return None if found is None else staleness(found)
 
     @property
     def policy(self) -> str:
@@ -259,8 +273,10 @@ class _FileReader:
             if value not in known:
                 fact, way = f'asks for the unknown {word} "{value}"', did_you_mean(value, known)
                 raise refuse(code, at, fact, instead=way)
-        if key == "steadyview.table":
+        if key in ("steadyview.table", "steadyview.changes"):
             self._check_table(at, value)
+        if key == "steadyview.max_staleness":
+            self._check_staleness(at, value)
         if key == "steadyview.schedule":
             self._check_schedule(at, value)
         if key not in PROPERTIES and nearest(key.partition(".")[0], ["steadyview"]):
@@ -273,6 +289,13 @@ class _FileReader:
         except ValueError:
             fact, way = f'has the unknown table setting "{value}"', did_you_mean(value, FORMS)
             raise self._source.refuse_at("UNKNOWN_TABLE_SETTING", at, fact, instead=way) from None
+
+    def _check_staleness(self, at: int, value: str) -> None:
+        try:
+            staleness(value)
+        except ValueError:
+            fact = f'has the unknown bound of staleness "{value}"'
+            raise self._source.refuse_at("UNKNOWN_STALENESS", at, fact) from None
 
     def _check_schedule(self, at: int, value: str) -> None:
         try:

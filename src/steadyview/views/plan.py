@@ -18,7 +18,7 @@ from steadyview.views.source_text import SourceText
 from steadyview.views.trees import place
 
 _RESERVED = re.compile(
-    r"_(count|cn|seq|tx|g\d+|nonnull_\d+|sum_\d+|visible_(sum|avg)_\d+)", re.IGNORECASE
+    r"_(count|cn|time|seq|tx|g\d+|nonnull_\d+|sum_\d+|visible_(sum|avg)_\d+)", re.IGNORECASE
 )
 
 

@@ -85,7 +85,8 @@ REASONS: tuple[Reason, ...] = (
         "UNKNOWN_PROPERTY",
         "a 'steadyview.*' property is not known",
         "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback',"
-        " 'steadyview.table', 'steadyview.policy', 'steadyview.schedule' and"
+        " 'steadyview.table', 'steadyview.changes',"
+        " 'steadyview.max_staleness', 'steadyview.policy', 'steadyview.schedule' and"
         " 'steadyview.refresh_to'",
     ),
     Reason(
@@ -100,8 +101,14 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "UNKNOWN_TABLE_SETTING",
-        "how far the view's table may trail is not known",
-        "'steadyview.table' is 'every batch', 'every N seconds' (or minutes, hours), or 'never'",
+        "how far a table of the view may trail is not known",
+        "'steadyview.table' and 'steadyview.changes' are 'every batch', 'every N seconds' (or"
+        " minutes, hours), or 'never'",
+    ),
+    Reason(
+        "UNKNOWN_STALENESS",
+        "how old an answer over the view may be is not known",
+        "'steadyview.max_staleness' is a length of time such as '0s', '30s', '5m' or '2h'",
     ),
     Reason(
         "UNKNOWN_ALGORITHM",

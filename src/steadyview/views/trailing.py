@@ -1,4 +1,7 @@
-"""How far a view's table for other programs may trail: the property `steadyview.table`."""
+"""How far behind readers may be: tables for other programs, and answers.
+
+These are the properties `steadyview.table`, `steadyview.changes` and `steadyview.max_staleness`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
+_STALENESS = re.compile(r"(\d+)\s*(s|m|h|d|seconds?|minutes?|hours?|days?)", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _EVERY = re.compile(r"every\s+(?:(batch)|(\d+)?\s*(second|minute|hour)s?)", re.IGNORECASE)
 FORMS = ("every batch", "every 1 minute", "never")
 
@@ -43,5 +48,20 @@ def trailing(text: str | None) -> Trailing:
         return Trailing(timedelta(0))
     try:
         return Trailing(timedelta(**{f"{found[3].lower()}s": int(found[2] or 1)}))
+    except OverflowError:
+        raise ValueError(text) from None
+
+
+def staleness(text: str) -> timedelta:
+    """How old an answer may be; ValueError where that is no length of time.
+
+    >>> staleness("5m"), staleness("0 seconds")
+    (datetime.timedelta(seconds=300), datetime.timedelta(0))
+    """
+    found = _STALENESS.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(text)
+    try:
+        return timedelta(**{_UNITS[found[2][0].lower()]: int(found[1])})
     except OverflowError:
         raise ValueError(text) from None

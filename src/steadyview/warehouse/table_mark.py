@@ -10,8 +10,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-TABLES = "views"
-"""The folder of the warehouse that holds the tables."""
+TABLES, CHANGES = "views", "changes"
+"""The folders of the warehouse that hold the tables of views, and those of their changes."""
 _LONGEST = 200
 """Bytes of a name that every file system takes."""
 
@@ -20,7 +20,8 @@ _LONGEST = 200
 class TableMark:
     """The rows are those of `view` at `cn`, committed at `time` (ISO, None where forgotten).
 
-    `id` is the view's in the catalog; `base`, of a recomputed view, the version of its base.
+    `id` is the view's in the catalog; `base`, of a recomputed view, the version of its base. A
+    table of changes holds those after `base` up to `cn`.
     """
 
     view: str
@@ -38,14 +39,14 @@ class TableMark:
         return {"userMetadata": json.dumps(asdict(self)), "cn": str(self.cn)}
 
 
-def table_folder(root: Path, view: str) -> Path:
-    """Where the table of the view is: under its name, as it is spelled."""
+def table_folder(root: Path, kind: str, view: str) -> Path:
+    """Where the view's table of that kind is: under its name, as it is spelled."""
     name = view
     if len(view.encode()) > _LONGEST:
         from steadyview.delta.names import slug
 
         name = slug(view)
-    return root / TABLES / name
+    return root / kind / name
 
 
 def read_mark(folder: Path) -> TableMark | None:
