@@ -304,10 +304,11 @@ class Maintainer:
             def take(done: Sequence[Done], last: bool) -> bool:
                 # recomputed views have a state at the end alone
                 self._publication.publish([*done, *recomputed()] if last else done, admitted)
-                if not last:
+                ends = self._ends_turn()
+                if not (last or ends):
                     # what is behind a whole backlog may never be reached
                     self._roll({d.work.kept.id for d in done})
-                return self._ends_turn()
+                return ends
 
             if any(k.row.cn is None for k in found):
                 for done in chain(batch.first_states(), recomputed()):
