@@ -20,7 +20,7 @@ from benchmarks.sizes import Sizes
 
 _HEAD = ("what", "view", "target", "median", "min - max", "verdict")
 _BESIDE = (
-    "Beside this page: small-batch.md, once.md and many-views.md by the same command, "
+    "Beside this page: small-batch.md, once.md, many-views.md and gates.md by the same command, "
     "tpch-queries.md by `make bench-tpch`."
 )
 _PACKAGES = ("pyspark", "deltalake", "pyarrow", "psycopg")

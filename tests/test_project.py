@@ -225,6 +225,22 @@ def test_a_zone_that_is_none_is_refused_with_the_nearest(folder):
     assert error.hint == 'did you mean "Europe/Berlin"?'
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("5 m", 300), ("2 minutes", 120), ("45 Seconds", 45)]
+)
+@pytest.mark.parametrize("key", ["gate_limit", "clock_limit"])
+def test_limits_are_seconds_or_minutes(folder, key, text, seconds):
+    (folder / "steadyview.toml").write_text(SHOP.replace('"shop"', f'"shop"\n{key} = "{text}"', 1))
+    found = getattr(load_project(folder, ENVIRONMENT), key)
+    assert found.total_seconds() == seconds
+
+
+@pytest.mark.parametrize("text", ["0s", "-1s", "1.5s", "2 hours", "", "9999999s"])
+def test_a_limit_that_is_none_is_refused(folder, text):
+    error = refusal(folder, SHOP.replace('"shop"', f'"shop"\ngate_limit = "{text}"', 1))
+    assert '"gate_limit" in [project]' in error.message
+
+
 @pytest.mark.parametrize("value", ["2", '""', "true", '"localtime"'])
 def test_a_zone_is_the_name_of_one(folder, value):
     error = refusal(folder, SHOP.replace('"shop"', f'"shop"\ntimezone = {value}'))

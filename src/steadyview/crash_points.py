@@ -62,8 +62,13 @@ READERS = (
     "changes-handed-out",
     "changes-acknowledged",
 )
+GATES = (
+    "gate-opened",
+    "held-back",
+    "gate-bound",
+)
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS)
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS + GATES)
 _reached: Counter[str] = Counter()
 
 

@@ -12,11 +12,14 @@
     │   ├── SourceDiverged           a source's rows contradict the changes captured from it
     │   ├── ColumnLost               a column was dropped, retyped, or cannot be kept exactly
     │   ├── WarehouseHeld            another process holds the warehouse's lease
+    │   ├── LeaseLost                another process has taken over the warehouse from this one
     │   ├── OutsideRetention         the state asked for is not kept (any more, or yet)
+    │   │   └── GateOpen                 a time is asked for that is not bound to a commit yet
     │   └── StorageDamaged           a file of the warehouse is missing, foreign or unreadable
     └── TransientError           the same call may succeed later
         ├── TooStale                 an answer would be older than the caller allows
         ├── SourceUnavailable        a source does not answer
+        ├── ClockAhead               the machine's clock is ahead of those of the sources
         └── StorageUnavailable       the warehouse's disk is full or does not answer
 
 Messages are three parts: the fact (lower case, names in double quotes), an optional detail, an
@@ -142,8 +145,16 @@ class WarehouseHeld(DefiniteError):
     """Another process holds the lease of this warehouse."""
 
 
+class LeaseLost(DefiniteError):
+    """Another process has taken the warehouse over: this one may write nothing any more."""
+
+
 class OutsideRetention(DefiniteError):
     """The state asked for lies before the oldest or after the newest that is kept."""
+
+
+class GateOpen(OutsideRetention):
+    """A time is asked for that is not bound to a commit yet: not all of its sources were heard."""
 
 
 class StorageDamaged(DefiniteError):
@@ -156,6 +167,10 @@ class TooStale(TransientError):
 
 class SourceUnavailable(TransientError):
     """A source does not answer (down, network, too many connections)."""
+
+
+class ClockAhead(TransientError):
+    """The machine's clock shows a time that other clocks do not know: nothing is done by it."""
 
 
 class StorageUnavailable(TransientError):

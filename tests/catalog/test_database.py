@@ -194,6 +194,14 @@ def test_a_catalog_of_format_5_goes_on_with_its_views(tmp_path: Path) -> None:
         assert catalog.views.get("v").state == "paused"
 
 
+def without_gates(old: sqlite3.Connection, format_: int) -> None:
+    """As before there were gates and fences."""
+    old.execute("DROP TABLE gates")
+    old.execute("ALTER TABLE warehouse DROP COLUMN fence")
+    old.execute("ALTER TABLE sources DROP COLUMN dated")
+    old.execute("UPDATE warehouse SET format = ?", (format_,))
+
+
 def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
     tmp_path: Path,
 ) -> None:
@@ -209,7 +217,7 @@ def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
         old.execute("DROP TABLE gaps")
         old.execute("DROP TABLE refreshes")
         old.execute("DROP TABLE subscriptions")
-        old.execute("UPDATE warehouse SET format = 6")
+        without_gates(old, 6)
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert {row.name for row in catalog.views.all()} == {"fold", "refused", "other"}
 
@@ -226,3 +234,19 @@ def test_a_catalog_of_format_7_has_views_without_gaps(tmp_path: Path) -> None:
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         catalog.gaps.begin({3: 7}, [Gap(3, 7, 9)])
         assert catalog.gaps.around(3, 8) == Gap(3, 7, 9)
+
+
+def test_a_catalog_of_format_8_has_no_gates_and_gets_them(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        catalog.sources.register("sales", "sqlite")
+        catalog.commits.admit(Flush("sales", 1, 1, 3, "p"))
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
+        without_gates(old, 8)
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            assert catalog.commits.cn_at(102) == 2
+            assert catalog.sources.state("sales").dated == 0
+    with Catalog.create(tmp_path, SetClock(200)) as catalog, catalog.held():
+        assert [gate.time for gate in catalog.gates.keep({150: {"sales"}})] == [150]
+        assert catalog.gates.bind(150, {}, 160) == 3
+        assert catalog.commits.cn_at(150) == 3

@@ -240,6 +240,7 @@ INPUTS: Mapping[str, Told] = {
     "a retention that is no duration": project('"shop"', '"shop"\nretention = "7 dais"'),
     "a misspelt time zone": project('"shop"', '"shop"\ntimezone = "Europe/Berln"'),
     "a time zone that is none": project('"shop"', '"shop"\ntimezone = "7 o\'clock"'),
+    "a limit that is no duration": project('"shop"', '"shop"\ngate_limit = "half an hour"'),
     "an audit that is not known": project('path = "crm.db"', 'path = "crm.db"\naudit = "dayly"'),
     "a warehouse that is no folder": project('"shop"', '"shop"\nwarehouse = "s3://bucket/w"'),
     "a variable that is not set": project(variable="OTHER"),

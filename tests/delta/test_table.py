@@ -14,7 +14,8 @@ from deltalake import DeltaTable
 from deltalake.transaction import Transaction
 
 from steadyview.delta import AddedFile, ParquetSink, Table
-from steadyview.errors import ConfigError, StorageDamaged, StorageUnavailable
+from steadyview.errors import ConfigError, LeaseLost, StorageDamaged, StorageUnavailable
+from steadyview.fencing import fenced
 
 SCHEMA = pa.schema([*((f"c{i}", pa.int64()) for i in range(40)), ("_seq", pa.int64())])
 
@@ -207,3 +208,18 @@ def test_a_folder_that_delta_or_spark_would_look_for_elsewhere_is_refused(
     with pytest.raises(ConfigError, match="cannot hold tables"):
         Table.create(tmp_path / name, SCHEMA)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_lost_the_lease_commits_nothing_to_tables_of_that_warehouse(tmp_path: Path) -> None:
+    def lost() -> None:
+        raise LeaseLost("taken over")
+
+    mine, other = (
+        Table.create(tmp_path / name / "t", pa.schema([("x", pa.int64())])) for name in "ab"
+    )
+    with fenced(tmp_path / "a", lost):
+        with pytest.raises(LeaseLost):
+            mine.commit("app", 1)
+        assert other.commit("app", 1) == 1
+    assert mine.version() == 0
+    assert mine.commit("app", 1) == 1

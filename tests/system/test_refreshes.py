@@ -231,6 +231,9 @@ class Still:
     def now_us(self) -> int:
         return self.time
 
+    def steady_us(self) -> int:
+        return self.time
+
 
 def test_views_of_one_schedule_are_refreshed_to_its_latest_tick(
     database: SqliteFile, tmp_path: Path, spark: SparkSession

@@ -32,7 +32,7 @@ def captured(warehouse: Path, url: str) -> Capture:
     source.prepare(source.schemas())
     relations = [catalog.sources.record_schema(r) for r in source.schemas()]
     log = UpdateLog(warehouse / "log")
-    made = Capture(source, relations, catalog, log, capture.News())
+    made = Capture(source, relations, catalog, log, capture.Conditions.free(catalog))
     made.start()
     return made
 

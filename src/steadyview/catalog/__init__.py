@@ -10,8 +10,10 @@ from steadyview.catalog.batches import BatchRecord
 from steadyview.catalog.builds import Build, StoredSpan
 from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock, from_us, to_us
+from steadyview.catalog.commits import MeantCommit
 from steadyview.catalog.files import FileChange
 from steadyview.catalog.gaps import Gap, Gaps
+from steadyview.catalog.gates import BoundTime
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
 from steadyview.catalog.refreshes import Deferred
@@ -23,6 +25,7 @@ from steadyview.catalog.views import Base, Published, ViewRow, ViewSpec
 __all__ = [
     "Base",
     "BatchRecord",
+    "BoundTime",
     "Build",
     "Catalog",
     "Clock",
@@ -32,6 +35,7 @@ __all__ = [
     "Gaps",
     "Holder",
     "Lease",
+    "MeantCommit",
     "Published",
     "AdmittedRun",
     "SourceState",

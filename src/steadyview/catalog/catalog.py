@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from steadyview.catalog.audits import Audits
@@ -12,12 +14,14 @@ from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
 from steadyview.catalog.files import FileChanges
 from steadyview.catalog.gaps import Gaps
+from steadyview.catalog.gates import BoundTimes
 from steadyview.catalog.refreshes import Refreshes
 from steadyview.catalog.sources import Sources
 from steadyview.catalog.subscriptions import Subscriptions
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
 from steadyview.errors import StorageDamaged, StorageUnavailable
+from steadyview.fencing import fenced
 from steadyview.modes import make_root
 
 FILE = "catalog.db"
@@ -36,6 +40,7 @@ class Catalog:
         self.audits = Audits(database)
         self.builds = Builds(database)
         self.gaps = Gaps(database)
+        self.gates = BoundTimes(database)
         self.refreshes = Refreshes(database)
         self.subscriptions = Subscriptions(database, clock)
         self.files = FileChanges(database)
@@ -63,6 +68,16 @@ class Catalog:
         database = Database(path)
         database.check_format()
         return Catalog(database, clock)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """We have the lease: nothing that we write comes after the writes of our successor."""
+        self._database.take()
+        try:
+            with fenced(self.path.parent, self._database.check_fence):
+                yield
+        finally:
+            self._database.let_go()
 
     def identity(self) -> str:
         """Eight hexadecimal digits that tell this warehouse from any other."""

@@ -12,20 +12,24 @@ cn 0 is the state before any transaction; its time is the warehouse's creation.
 A time has a cn for good only if no later commit can get a time up to it. So every commit time is
 above the last one and above a *floor*, which is kept here and raised before a time above both is
 answered:  cn_at(t) is the same whenever it is asked, and cn_at(time_of(cn)) == cn.
+A time that a gate has bound means its cn instead (`gates.py`), and nothing before it is bound.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog.clock import Clock, from_us
 from steadyview.catalog.database import Database
+from steadyview.catalog.gates import BoundTimes, forget_bound, left_behind
 from steadyview.catalog.runs import AdmittedRun, cut, cut_seq
 from steadyview.catalog.sources import store_lost
 from steadyview.changes import Flush
 from steadyview.crash_points import crash_point
-from steadyview.errors import OutsideRetention, StorageUnavailable
+from steadyview.errors import GateOpen, OutsideRetention, StorageUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,12 +38,26 @@ if TYPE_CHECKING:
 _RUN = "SELECT cn_from, source, seq_from, seq_to, time_from FROM runs"
 
 
+@dataclass(frozen=True)
+class MeantCommit:
+    """The cn that a time means. `bound`: by a gate, not exact for the sources in `told`."""
+
+    cn: int
+    bound: bool = False
+    told: Mapping[str, str] = field(default_factory=dict)
+
+
 class Commits:
-    """The commit table."""
+    """The commit table.
+
+    `trust` is called before anything is done by the clock, and raises where that cannot be trusted.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
+        self.trust: Callable[[], None] = lambda: None
         self._database = database
         self._clock = clock
+        self._gates = BoundTimes(database)
 
     def admit(self, flush: Flush) -> AdmittedRun | None:
         """Make the flush exist and give its transactions their cn and commit time; its run.
@@ -47,6 +65,7 @@ class Commits:
         None if the flush holds no transaction. Repeating a flush changes nothing. Raises ValueError
         if it does not follow the source's last transaction.
         """
+        self.trust()
         with self._database.write() as connection:
             done, last_seq = _source(connection, flush.source)
             if flush.number <= done:
@@ -63,9 +82,18 @@ class Commits:
         now = max(self._clock.now_us(), last + 1, floor + 1)
         connection.execute(
             "UPDATE sources SET position = ?, proof = ?, flush = ?, last_seq = max(last_seq, ?),"
-            " admitted = ? WHERE name = ?",
-            (flush.position, flush.proof, flush.number, flush.seq_to, now, flush.source),
+            " admitted = ?, dated = max(dated, ?) WHERE name = ?",
+            (
+                flush.position,
+                flush.proof,
+                flush.number,
+                flush.seq_to,
+                now,
+                flush.dated,
+                flush.source,
+            ),
         )
+        left_behind(connection, flush.source, flush.dated)
         for lost in flush.lost:
             store_lost(connection, lost)
         if flush.seq_to < flush.seq_from:
@@ -141,9 +169,26 @@ class Commits:
     def cn_at(self, time: int) -> int:
         """The largest cn whose commit time is, or ever will be, at most `time`.
 
-        OutsideRetention for a time to come, before the warehouse, or of a commit that is forgotten;
+        OutsideRetention for a time to come, before the warehouse, or of a commit that is forgotten,
+        GateOpen for one that is to be bound;
         StorageUnavailable if the floor is to be raised and the catalog cannot be written to.
         """
+        return self.meant(time).cn
+
+    def meant(self, time: int) -> MeantCommit:
+        """The same, with what a gate has to do with it."""
+        gate = self._gates.at(time)
+        if gate is None:
+            return MeantCommit(self._admitted_by(time))
+        if gate.cn is None:
+            if time > self._clock.now_us():
+                raise self._no_state(time)
+            raise _still_open(time, gate.sources)
+        if gate.cn < self.oldest_cn():
+            raise self._no_state(time)
+        return MeantCommit(gate.cn, bound=True, told=gate.told)
+
+    def _admitted_by(self, time: int) -> int:
         if time > self._settled():
             self._settle(time)
         run = self._run(f"{_RUN} WHERE time_from <= ? ORDER BY time_from DESC LIMIT 1", time)
@@ -160,6 +205,7 @@ class Commits:
         """Raise the floor to a time that has come."""
         if time > self._clock.now_us():
             raise self._no_state(time)
+        self.trust()
         try:
             with self._database.write() as connection:
                 connection.execute("UPDATE warehouse SET floor = max(floor, ?)", (time,))
@@ -211,6 +257,7 @@ class Commits:
 
         Each source keeps its last run before cn, which says how far the source was then.
         """
+        self.trust()
         keep = "SELECT max(cn_from) FROM runs WHERE cn_from <= ? GROUP BY source"
         with self._database.write() as connection:
             connection.execute(
@@ -222,6 +269,7 @@ class Commits:
                 f" AND cn_from NOT IN ({keep})",
                 (oldest, oldest),
             )
+            forget_bound(connection, oldest, self.time_of(oldest))
 
     def _run_at(self, cn: int) -> AdmittedRun:
         run = self._run(f"{_RUN} WHERE cn_from <= ? ORDER BY cn_from DESC LIMIT 1", cn)
@@ -270,6 +318,18 @@ def _insert(connection: sqlite3.Connection, run: AdmittedRun) -> None:
 def _text(time: int) -> str:
     """A commit time for people, with all its digits."""
     return f"{from_us(time):%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _still_open(time: int, sources: tuple[str, ...]) -> GateOpen:
+    return GateOpen(
+        f"which commit {_text(time)} means is not known yet",
+        detail=f"a gate is open there until all of its sources were heard from: {_listed(sources)}",
+        hint="steadyview run, or run --once, closes it; wait for it with --wait, or ask for a cn",
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _outside(cn: int, oldest: int, newest: int) -> OutsideRetention:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyview.catalog.schema import FORMAT, STATEMENTS, UPGRADES
-from steadyview.errors import StorageDamaged, StorageUnavailable
+from steadyview.errors import LeaseLost, StorageDamaged, StorageUnavailable
 from steadyview.modes import open_file
 
 _WAIT_SECONDS = 30.0
@@ -37,6 +37,28 @@ class Database:
         self._all: list[sqlite3.Connection] = []
         self._listing = threading.Lock()
         self._writing = threading.Lock()
+        self._fence: int | None = None
+
+    def take(self) -> None:
+        """From now on write as the holder of the lease, until another one takes it."""
+        self._fence = None
+        with self.write() as connection:
+            connection.execute("UPDATE warehouse SET fence = fence + 1")
+            ((fence,),) = connection.execute("SELECT fence FROM warehouse").fetchall()
+        self._fence = fence
+
+    def let_go(self) -> None:
+        """Write as anybody may."""
+        self._fence = None
+
+    def check_fence(self) -> None:
+        """LeaseLost if another process has taken the lease since we did."""
+        if self._fence is not None and self.read("SELECT fence FROM warehouse") != [(self._fence,)]:
+            raise LeaseLost(
+                f'warehouse "{self.path.parent}" was taken over by another process',
+                detail="this one had the lease, lost it, and may write nothing any more",
+                hint="end this process; steadyview status says who works on the warehouse",
+            )
 
     def create(self, now: int) -> None:
         """Make the tables if there are none; otherwise check that we can read them."""
@@ -81,11 +103,15 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: committed and durable at the end, undone if anything is raised."""
+        """One transaction: committed and durable at the end, undone if anything is raised.
+
+        LeaseLost if we had the lease and another process has taken it.
+        """
         with self._writing, self._told():
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
+                self.check_fence()
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:

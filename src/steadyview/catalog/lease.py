@@ -3,6 +3,10 @@
 The lease is an operating-system lock on `<warehouse>/lease`: it ends with its process, however that
 ends. The file holds who took it, for people; only the lock decides. A second file, `lease.gate`, is
 locked for the moment of taking or asking, so that asking never makes taking fail.
+
+A process that is stopped keeps it, and others are told so. Should the lock be lost all the same (a
+file system that forgets locks, a file that somebody removed), the catalog has a number that grows
+whenever the lease is taken: who took it before can write nothing any more (`Catalog.held`).
 """
 
 from __future__ import annotations

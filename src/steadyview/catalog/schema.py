@@ -14,11 +14,14 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 `gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`.
 `refreshes`: of deferred views, how far they are propagated, and for which tick they were refreshed.
 `subscriptions`: the readers of change tables, and how far each is; see `subscriptions.py`.
+`gates`: times that are bound to a cn, or to be bound; see `gates.py`. `sources.dated`: the latest
+of the commit times that the source itself gave to what is admitted.
+`warehouse.fence`: how often the lease was taken; who took it before may not write any more.
 """
 
 from __future__ import annotations
 
-FORMAT = 8
+FORMAT = 9
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -84,6 +87,13 @@ _SUBSCRIPTIONS = """CREATE TABLE subscriptions (
         manual INTEGER NOT NULL,
         moved INTEGER NOT NULL
     ) STRICT"""
+_GATES = """CREATE TABLE gates (
+        time INTEGER PRIMARY KEY,
+        sources TEXT NOT NULL,
+        cn INTEGER,
+        told TEXT NOT NULL DEFAULT '{}',
+        bound INTEGER
+    ) STRICT"""
 _FILE_CHANGES = """CREATE TABLE file_changes (
         path TEXT PRIMARY KEY,
         was TEXT,
@@ -138,7 +148,8 @@ STATEMENTS = (
         last_time INTEGER NOT NULL,
         oldest_cn INTEGER NOT NULL,
         identity TEXT NOT NULL DEFAULT '',
-        floor INTEGER NOT NULL DEFAULT 0
+        floor INTEGER NOT NULL DEFAULT 0,
+        fence INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
     """CREATE TABLE sources (
         name TEXT PRIMARY KEY,
@@ -148,7 +159,8 @@ STATEMENTS = (
         flush INTEGER NOT NULL DEFAULT 0,
         settled INTEGER NOT NULL DEFAULT 0,
         admitted INTEGER,
-        proof TEXT NOT NULL DEFAULT ''
+        proof TEXT NOT NULL DEFAULT '',
+        dated INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
     """CREATE TABLE relations (
         source TEXT NOT NULL REFERENCES sources (name) ON DELETE CASCADE,
@@ -185,6 +197,7 @@ STATEMENTS = (
     _GAPS,
     _REFRESHES,
     _SUBSCRIPTIONS,
+    _GATES,
     _FILE_CHANGES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -258,9 +271,15 @@ _FROM_6 = (
     "DELETE FROM typed",
 )
 """MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
-_FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS, f"UPDATE warehouse SET format = {FORMAT}")
+_FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS)
 """Every node had every state, and showed it at once."""
-_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7)
+_FROM_8 = (
+    _GATES,
+    "ALTER TABLE warehouse ADD COLUMN fence INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE sources ADD COLUMN dated INTEGER NOT NULL DEFAULT 0",
+    f"UPDATE warehouse SET format = {FORMAT}",
+)
+_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7, _FROM_8)
 UPGRADES = {
     found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)
     for found in range(1, FORMAT)

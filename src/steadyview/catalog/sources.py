@@ -37,7 +37,8 @@ class SourceState:
     `position` is None until anything was captured; `flush` is the last one that exists.
     `heard`: when a run was last in contact with it; `error`: what a run found wrong with it, and
     `since` when, `definite` if it stays until somebody acts. Where nobody captures now, they are of
-    the last run. `proof`: what must be found at the source again where capture goes on.
+    the last run. `proof`: what must be found at the source again where capture goes on. `dated`:
+    the latest commit time, by its own clock, of what is admitted of it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class SourceState:
     since: int | None = None
     definite: bool = False
     proof: str = ""
+    dated: int = 0
 
 
 class Sources:
@@ -79,7 +81,7 @@ class Sources:
         """All sources, by name."""
         sql = (
             "SELECT name, family, position, last_seq, flush, settled, admitted, heard, error,"
-            " since, coalesce(definite, 0), proof"
+            " since, coalesce(definite, 0), proof, dated"
             " FROM sources LEFT JOIN contacts ON source = name ORDER BY name"
         )
         rows = self._database.read(sql)

@@ -15,6 +15,7 @@ class Flush:
 
     `position`: where capture resumes after them (None: nothing came at all), and `proof` what it
     must find there again. `lost`: what was lost at one of them. `rows`: how many each log got.
+    `dated`: the latest commit time that the source itself gave to one up to them.
     """
 
     source: str
@@ -25,3 +26,4 @@ class Flush:
     lost: tuple[Loss, ...] = ()
     proof: str = ""
     rows: Mapping[RelationName, int] = field(default_factory=dict)
+    dated: int = 0

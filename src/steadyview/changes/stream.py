@@ -34,7 +34,7 @@ class Transaction:
     """One committed source transaction that changed at least one watched relation.
 
     `id` is the source's name for it (32-bit xid, log sequence), `committed` the source's own commit
-    time in microseconds since 1970 UTC (informative: `cn` is the only order).
+    time in microseconds since 1970 UTC. `cn` is the only order; gates go by commit times.
     """
 
     seq: int
@@ -67,6 +67,8 @@ class Chunk:
     `transactions` lists those that *ended* in this chunk, seq dense and ascending.
     `open`: the last rows belong to a transaction that has not ended yet.
     `position`: everything committed before it has been delivered (unless open: up to the last end).
+    `dated`: the latest commit time of all that was delivered so far, that of an open transaction
+    included. `mixed`: the times asked for (`Monitor.divide`) at which it could not be divided.
     """
 
     rows: Mapping[RelationName, pa.Table]
@@ -74,3 +76,5 @@ class Chunk:
     position: StreamPosition
     open: bool = False
     lost: tuple[Loss, ...] = field(default=())
+    dated: int = 0
+    mixed: tuple[int, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,11 +12,13 @@ from steadyview.cli.opening import opened
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption, ViewArgument
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, print_json, show, table
+from steadyview.cli.values import iso_time
 
 if TYPE_CHECKING:
     from steadyview.runtime.serving import Commit
 
-_COLUMNS = ("cn", "time", "source", "transaction", "added", "removed", "since")
+_COLUMNS = ("cn", "time", "source", "transaction", "added", "removed")
+_MORE = ("since", "bound")
 
 
 def command(
@@ -27,6 +30,8 @@ def command(
 ) -> None:
     """Show the commits that changed a view: cn, time, source transaction, rows added and removed.
 
+    Where gates have bound times to what it showed then, these too: see docs/time.md.
+
     [bold]Example[/]
 
         steadyview history revenue_by_region --limit 5
@@ -36,12 +41,24 @@ def command(
         if json:
             print_json(commits)
         elif commits:
-            columns = _COLUMNS if any(c["since"] is not None for c in commits) else _COLUMNS[:-1]
-            show(table(columns, [tuple(commit[name] for name in columns) for commit in commits]))
+            more = [name for name in _MORE if any(c[name] for c in commits)]
+            columns = (*_COLUMNS, *more)
+            shown = [{**commit, "bound": _bound(commit["bound"])} for commit in commits]
+            show(table(columns, [tuple(commit[name] for name in columns) for commit in shown]))
         else:
             note(f'no commit has changed "{view}" since it was made')
 
 
 def _facts(commit: Commit) -> dict[str, Any]:
-    facts = asdict(commit)
-    return {name: facts[name] for name in _COLUMNS}
+    facts = {**asdict(commit), "bound": [shown.to_dict() for shown in commit.bound]}
+    return {name: facts[name] for name in (*_COLUMNS, *_MORE)}
+
+
+def _bound(times: list[dict[str, Any]]) -> str | None:
+    """The times that gates have bound, each with the sources that it is not exact for."""
+    texts = []
+    for found in times:
+        told = ", ".join(f"{source}: {why}" for source, why in found["told"].items())
+        time = iso_time(datetime.fromisoformat(found["time"]))
+        texts.append(f"{time} ({told})" if told else time)
+    return "\n".join(texts) or None

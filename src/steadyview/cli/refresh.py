@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,10 @@ from steadyview.cli.options import (
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, print_json
 from steadyview.cli.values import iso_time
+from steadyview.runtime.bound_times import doubts, meaning
+
+if TYPE_CHECKING:
+    from steadyview.runtime.refreshing import ShownAt
 
 
 def command(  # noqa: PLR0913 - the options of a command
@@ -58,9 +62,23 @@ def command(  # noqa: PLR0913 - the options of a command
     with reporting(as_json=json, debug=debug), opened(project) as warehouse:
         done = warehouse.refresh(views or [], moment, everything=everything, wait=seconds)
         if json:
-            print_json({**done.to_dict(), "time": iso_time(done.time)})
+            print_json(_facts(done))
             return
         for name in done.views:
             print(f'"{name}" shows cn {done.cn}, {iso_time(done.time)}')
         if done.along:
             note(f"taken along, for they are read: {', '.join(done.along)}")
+        if done.target is not None and done.target.meant is not None:
+            note(meaning(done.target.meant))
+            for doubt in doubts(done.target.time or done.time, done.target.meant.told):
+                note(f"warning: {doubt}")
+
+
+def _facts(done: ShownAt) -> dict[str, Any]:
+    """For JSON; where a time was asked for, what it meant."""
+    facts = {"cn": done.cn, "views": done.views, "along": done.along, "time": iso_time(done.time)}
+    target = done.target
+    if target is None or target.time is None or target.meant is None:
+        return facts
+    meant = {"bound": target.meant.bound, "told": dict(target.meant.told)}
+    return {**facts, "to": {"time": iso_time(target.time), **meant}}

@@ -20,7 +20,7 @@ _GOOD = frozenset({"active", "capturing", "idle"})
 def status_table(status: Status) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
     tables = (_headline(status), _sources(status), _views(status))
-    told = (*_deferred(status), *_readers(status), *_building(status))
+    told = (*_deferred(status), *_gates(status), *_readers(status), *_building(status))
     return Group(*tables, *told, *_unaudited(status), *_unwritten(status), *_errors(status))
 
 
@@ -98,7 +98,19 @@ def _deferred(status: Status) -> list[Text]:
             parts += [f"next {iso_time(refresh.due)}"] if refresh.due else []
             if refresh.propagated is not None and refresh.propagated > (view.cn or 0):
                 parts.append(f"propagated to cn {refresh.propagated}")
+            parts += [f"as of {iso_time(refresh.bound)}"] if refresh.bound else []
+            parts += [f"not exact for {name}: {why}" for name, why in refresh.told.items()]
             found.append(Text(f"{view.name}: {', '.join(parts)}", style="dim"))
+    return found
+
+
+def _gates(status: Status) -> list[Text]:
+    """Times that wait for sources."""
+    found = []
+    for gate in status.gates:
+        names = ", ".join(gate.sources if gate.missing is None else gate.missing)
+        waits = f"its gate waits for {names}" if names else "its gate is being closed"
+        found.append(Text(f"{iso_time(gate.time)}: {waits}", style="yellow"))
     return found
 
 

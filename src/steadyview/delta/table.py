@@ -30,6 +30,7 @@ from steadyview.delta.files import AddedFile, FileEntry, Ranges, check_addable, 
 from steadyview.delta.handles import Handles, Opened
 from steadyview.delta.names import slug
 from steadyview.errors import ConfigError, StorageDamaged
+from steadyview.fencing import check_fence
 
 _READABLE = frozenset({"timestampNtz"})
 _UNUSABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\*?{}\[\]\x00-\x1f\x7f]")
@@ -165,6 +166,7 @@ class Table:
                 )
                 handle = self._at()
             self._check(handle, adds, ())
+            check_fence(self.path)
             handle.create_write_transaction(
                 [*_added(adds, int(time.time() * 1000))],
                 mode="overwrite",
@@ -235,6 +237,7 @@ class Table:
         with told(self.path):
             self._check(handle, adds, removes)
             gone = [RemoveAction(path, True, now, None, {}) for path in removes]
+            check_fence(self.path)
             handle.create_write_transaction(
                 [*gone, *_added(adds, now)],
                 mode="append",

@@ -31,12 +31,19 @@ from steadyview.engine.failures import reason
 from steadyview.engine.guard import Statement, read
 from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
 from steadyview.plans.plan import HIDDEN
+from steadyview.runtime.bound_times import doubts, shown_times
 from steadyview.runtime.choosing import Choice, Choosing, Means
-from steadyview.runtime.kept import all_recalled
+from steadyview.runtime.kept import all_recalled, policy_of
 from steadyview.runtime.live_tables import Following, LiveReading
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
-from steadyview.runtime.serving import At, check_not_refused, no_state, rows_reaching
+from steadyview.runtime.serving import (
+    At,
+    check_not_refused,
+    meant_at,
+    no_state,
+    rows_reaching,
+)
 from steadyview.runtime.staleness import ANY_AGE, Staleness
 from steadyview.runtime.valid_times import ValidTime, told
 from steadyview.views.mentions import double_quoted, several_statements
@@ -158,6 +165,7 @@ def _answer(
         read = {name: all_sources(plans[name], plans) for name in rows}
         choosing = Choosing(parts, list(rows), read, around.means, _allowed(asked, views))
         choice = choosing.choose(asked.at)
+        warnings += _doubts(parts, asked, rows, read)
         cn, allowed = choice.cn, list(rows)
         reading = LiveReading(parts, spark, around.following, closing)
         if statement.tables:
@@ -288,6 +296,23 @@ def _stopped(rows: Mapping[str, ViewRow]) -> list[str]:
         f'view "{row.name}" {word} and shows cn {row.cn}: {row.error or gone}'
         for row, word in shown
     ]
+
+
+def _doubts(
+    parts: Parts,
+    asked: Question,
+    rows: Mapping[str, ViewRow],
+    read: Mapping[str, frozenset[str]],
+) -> list[str]:
+    """A sentence for what the answer shows of a time that a gate could not bind exactly."""
+    if asked.at is not None:
+        time, meant = meant_at(parts.catalog, asked.at)
+        sources = frozenset().union(*read.values())
+        told = {name: why for name, why in meant.told.items() if name in sources}
+        return [] if time is None else [*doubts(time, told)]
+    late = [r for r in rows.values() if policy_of(r) != "immediate" and r.cn is not None]
+    shown = [t for r in late for t in shown_times(parts.catalog, r.cn, r.cn, read[r.name])]
+    return list(dict.fromkeys(text for t in shown for text in doubts(t.time, t.told)))
 
 
 def _unproved(

@@ -5,6 +5,10 @@
 Soon is at once where nothing came for a while, every 200 ms in a stream, and every second while a
 batch is computed, which would not see it anyway.
 
+Where a gate is open (`timing/gates.py`) what lies behind it stays in hand: it is taken from the
+source and written down, and not admitted until the gate's time is bound. Of what is in hand, all is
+on one side of each gate.
+
 Invariant: the source is told to forget a change only after the catalog holds its admission, and a
 restart begins at the catalog's position. So every transaction is admitted exactly once, wherever
 the process dies in between.
@@ -16,19 +20,22 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from steadyview.catalog import Catalog
 from steadyview.changes import Chunk, RelationSchema, StreamPosition
 from steadyview.crash_points import crash_point
 from steadyview.errors import (
     DefiniteError,
+    LeaseLost,
     SourceRefused,
     SourceUnavailable,
     SteadyviewError,
     StorageUnavailable,
     TransientError,
 )
+from steadyview.runtime.clock import ClockWatch, SystemClock
+from steadyview.runtime.gatekeeper import Gatekeeper
 from steadyview.sources.contract import Monitor, Source
 from steadyview.update_log import FlushWriter, UpdateLog
 
@@ -41,6 +48,12 @@ IDLE_SECONDS = 1.0
 CONTACT_SECONDS = 5.0
 """How often contact with a source is written down, for `status` of other processes."""
 RETRY_SECONDS = 2.0
+CLOCK_SECONDS = 30.0
+"""How often a source is asked what its clock shows."""
+HELD_SECONDS = 1.0
+"""So long others wait for a source that is held back, where they can go on without it."""
+LOOK_AHEAD_MICROSECONDS = 500_000
+"""No flush begins so soon before a time at which a source without a clock is to be looked at."""
 REFUSED_SECONDS = 10.0
 """Until a source that refused is asked again: somebody has to change something there first."""
 
@@ -92,6 +105,25 @@ class News(threading.Condition):
         return max(first + TOGETHER_SECONDS, flushed + apart)
 
 
+@dataclass
+class Conditions:
+    """What the captures of a process share: who waits for them, gates, and who watches the clock.
+
+    `patient`: whoever waits for a source that is held back waits until it goes on.
+    """
+
+    gates: Gatekeeper
+    watch: ClockWatch
+    news: News = field(default_factory=News)
+    patient: bool = True
+
+    @staticmethod
+    def free(catalog: Catalog) -> Conditions:
+        """Without schedules, and so without gates."""
+        clock = SystemClock()
+        return Conditions(Gatekeeper(catalog, clock), ClockWatch(clock))
+
+
 class Capture(threading.Thread):
     """The capture of one source. Survives a source that goes away; ends with `stop`.
 
@@ -106,7 +138,7 @@ class Capture(threading.Thread):
         relations: Sequence[RelationSchema],
         catalog: Catalog,
         log: UpdateLog,
-        news: News,
+        conditions: Conditions,
         *,
         prepared: bool = True,
     ) -> None:
@@ -121,7 +153,7 @@ class Capture(threading.Thread):
         self._relations = relations
         self._catalog = catalog
         self._log = log
-        self._news = news
+        self._news = conditions.news
         self._prepared = prepared
         self._stopping = threading.Event()
         self._reached: Reached | None = None
@@ -129,6 +161,14 @@ class Capture(threading.Thread):
         self._kept: Reached | None = None
         self._noted: tuple[float, str | None] = (0.0, None)
         self._committed = 0
+        self._conditions = conditions
+        self._gates = conditions.gates
+        self._dated = 0
+        self._divided: tuple[int, ...] = ()
+        self._apart: Chunk | None = None
+        self._held_since: float | None = None
+        self._has_clock = False
+        self._clock_due = 0.0
 
     def stop(self) -> None:
         """End after the flush under way; what was not flushed is captured again next time."""
@@ -142,6 +182,11 @@ class Capture(threading.Thread):
             while not (self._reached is not None and position <= self._reached.position):
                 if self.error is not None:
                     raise self.error
+                if self.held and self._conditions.patient:
+                    # a gate is closed within its limit, which may be longer
+                    deadline = time.monotonic() + timeout
+                elif self.held_back:
+                    raise self._waits_at_gate()
                 left = deadline - time.monotonic()
                 if left <= 0 or self._stopping.is_set():
                     raise SourceUnavailable(
@@ -151,6 +196,27 @@ class Capture(threading.Thread):
                     )
                 self._news.wait(min(left, 0.5))
             self._wanted = None
+
+    @property
+    def held(self) -> bool:
+        """Whether something in hand waits for a gate."""
+        return self._held_since is not None
+
+    @property
+    def held_back(self) -> bool:
+        """Whether that takes so long that others go on without this source."""
+        since = self._held_since
+        waited = 0.0 if since is None else time.monotonic() - since
+        return waited > HELD_SECONDS and not self._conditions.patient
+
+    def _waits_at_gate(self) -> SourceUnavailable:
+        gates = [g for g in self._gates.waiting() if self.source.name in g.sources]
+        missing = ", ".join(f'"{name}"' for gate in gates[:1] for name in gate.missing())
+        return SourceUnavailable(
+            f'source "{self.source.name}" is held back at a gate',
+            detail=f"until these were heard from: {missing}" if missing else None,
+            source=self.source.name,
+        )
 
     def run(self) -> None:
         """Capture until stopped.
@@ -198,8 +264,8 @@ class Capture(threading.Thread):
         at, noted = self._noted
         if text != noted or (heard and now - at > CONTACT_SECONDS) or not at:
             self._noted = (now, text)
-            # only for people: what cannot be written now is written next time
-            with suppress(StorageUnavailable):
+            # only for people: what cannot be written now is written next time, or by another
+            with suppress(StorageUnavailable, LeaseLost):
                 at_us = time.time_ns() // 1000
                 definite = isinstance(trouble, DefiniteError)
                 self._catalog.sources.contact(
@@ -211,7 +277,9 @@ class Capture(threading.Thread):
         if not self._prepared:
             self.source.prepare(self._relations)
             self._prepared = True
+        self._ask_clock()
         state = self._catalog.sources.state(self.source.name)
+        self._dated, self._apart, self._held_since = state.dated, None, None
         position = self.source.position(state.position) if state.position else self._beginning()
         number = self._log.recover(self.source.name, state.flush)
         writer = self._log.writer(self.source.name, self._relations, number, state.last_seq + 1)
@@ -241,27 +309,82 @@ class Capture(threading.Thread):
 
     def _follow(self, monitor: Monitor, writer: FlushWriter, position: StreamPosition) -> None:
         idle = first = flushed = time.monotonic()
+        proof = monitor.proof
         while not self._stopping.is_set():
+            self._gates.tend()
             waiting = _in_hand(writer)
-            chunk = monitor.poll(TOGETHER_SECONDS if waiting else FLUSH_SECONDS)
+            chunk = self._polled(monitor, writer)
             now, polled = time.monotonic(), time.time_ns() // 1000
             self._note(heard=True)
-            if chunk is not None:
+            if now > self._clock_due:
+                self._ask_clock()
+            if chunk is not None and self._fits(chunk, writer):
                 if not waiting:
                     first = now
                 self._take(chunk, writer)
                 position = chunk.position
+            if self._apart is None:
+                proof = monitor.proof
             if not _in_hand(writer):
-                self._arrived(Reached(position, monitor.proof))
+                self._arrived(Reached(position, proof))
                 self.heard = polled
             due = self._news.due(first, flushed)
-            if writer.transactions and not writer.open and self._flush_now(writer, due, now):
-                self._flush(monitor, writer)
-                self.heard = polled
+            if self._flush_now(writer, due, now) and self._may_admit():
+                self._flush(proof, monitor, writer)
+                self.heard = polled if self._apart is None else self.heard
                 idle = flushed = now
             elif now - idle > IDLE_SECONDS:
                 self._keep_up(monitor)
                 idle = now
+            self._tell_heard(monitor, writer)
+
+    def _ask_clock(self) -> None:
+        """What the source's own clock shows, for whoever compares ours with it."""
+        shown = self.source.time()
+        self._has_clock = shown is not None
+        self._conditions.watch.tell(self.source.name, shown)
+        self._clock_due = time.monotonic() + CLOCK_SECONDS
+
+    def _polled(self, monitor: Monitor, writer: FlushWriter) -> Chunk | None:
+        """What comes next; nothing more is asked for while enough is held back."""
+        waiting = _in_hand(writer)
+        pause = TOGETHER_SECONDS if waiting else FLUSH_SECONDS
+        if self._apart is not None or (self.held and writer.bytes > FLUSH_BYTES):
+            if self.held:
+                self._stopping.wait(pause)
+            return self._apart
+        self._divided = self._gates.times(self.source.name)
+        monitor.divide(self._divided)
+        return monitor.poll(pause)
+
+    def _fits(self, chunk: Chunk, writer: FlushWriter) -> bool:
+        """Whether a chunk may go with what is in hand; otherwise that is admitted before."""
+        name, before, dated = self.source.name, self._dated, max(self._dated, chunk.dated)
+        whole = _in_hand(writer) and not writer.open
+        if whole and self._gates.parts(name, before, dated):
+            self._apart = chunk
+            return False
+        # the monitor knows nothing of a gate that was opened while it was asked
+        new = set(self._gates.times(name)).difference(self._divided)
+        self._apart, self._dated = None, dated
+        self._gates.took(name, dated, {*chunk.mixed, *(t for t in new if before <= t < dated)})
+        return True
+
+    def _may_admit(self) -> bool:
+        """Whether no gate keeps back what is in hand."""
+        may = self._gates.admits(self.source.name, self._dated)
+        if may:
+            self._held_since = None
+        elif self._held_since is None:
+            self._held_since = time.monotonic()
+            crash_point("held-back")
+        return may
+
+    def _tell_heard(self, monitor: Monitor, writer: FlushWriter) -> None:
+        """Up to where all is admitted; what is in hand is on one side of each gate."""
+        in_hand = _in_hand(writer) or self._apart is not None
+        upto = self._dated - 1 if in_hand else monitor.heard
+        self._gates.heard(self.source.name, upto)
 
     def _take(self, chunk: Chunk, writer: FlushWriter) -> None:
         writer.append(chunk)
@@ -270,10 +393,23 @@ class Capture(threading.Thread):
             self._committed = chunk.transactions[-1].committed
 
     def _flush_now(self, writer: FlushWriter, due: float, now: float) -> bool:
-        return now >= due or writer.bytes > FLUSH_BYTES or self._wanted is not None
+        if writer.open or not writer.transactions:
+            return False
+        if self._apart is not None:
+            return True
+        wanted = self._wanted is not None or writer.bytes > FLUSH_BYTES
+        return wanted or (now >= due and not self._looks_soon())
 
-    def _flush(self, monitor: Monitor, writer: FlushWriter) -> None:
-        flush = writer.flush(monitor.proof)
+    def _looks_soon(self) -> bool:
+        """Whether the source is to be looked at so soon that a flush would make that late."""
+        if self._has_clock:
+            return False
+        now = time.time_ns() // 1000
+        times = self._gates.times(self.source.name)
+        return any(0 <= t - now < LOOK_AHEAD_MICROSECONDS for t in times)
+
+    def _flush(self, proof: str, monitor: Monitor, writer: FlushWriter) -> None:
+        flush = replace(writer.flush(proof), dated=self._dated)
         assert flush.position is not None
         self._catalog.commits.admit(flush)
         self.lag = max(time.time() - self._committed / 1_000_000, 0.0)

@@ -15,7 +15,16 @@ from steadyview.errors import (
     SteadyviewError,
     TransientError,
 )
-from steadyview.runtime.capture import REFUSED_SECONDS, RETRY_SECONDS, Capture, LeftOut, News
+from steadyview.runtime.capture import (
+    REFUSED_SECONDS,
+    RETRY_SECONDS,
+    TOGETHER_SECONDS,
+    Capture,
+    Conditions,
+    LeftOut,
+)
+from steadyview.runtime.gatekeeper import Gatekeeper
+from steadyview.runtime.parts import Parts
 from steadyview.sources.contract import Source
 from steadyview.update_log import UpdateLog
 
@@ -37,29 +46,52 @@ class Captures:
         catalog: Catalog,
         log: UpdateLog,
         away: frozenset[str] = frozenset(),
+        conditions: Conditions | None = None,
     ) -> None:
         """`away`: sources that did not answer yet; each is set up when it does."""
-        self.news = News()
+        self.conditions = conditions or Conditions.free(catalog)
+        self.conditions.gates.bound = self._wake
+        self.news = self.conditions.news
         self._catalog = catalog
         self._log = log
         self._threads = {
             s.name: Capture(
-                s, relations[s.name], catalog, log, self.news, prepared=s.name not in away
+                s,
+                relations[s.name],
+                catalog,
+                log,
+                self.conditions,
+                prepared=s.name not in away,
             )
             for s in sources
         }
 
     def start(self) -> None:
-        """Begin capturing."""
+        """Begin capturing, with the gates open that the views want by now."""
+        gates = self.conditions.gates
+        gates.follow()
+        # who is ahead of its gate anyway is not to get further into it
+        gates.tend()
         for thread in self._threads.values():
             thread.start()
+
+    def close_gates(self) -> None:
+        """Wait until the times that have come are bound: no longer than the limit of gates."""
+        gates = self.conditions.gates
+        gates.follow()
+        while gates.waiting() and self.conditions.watch.agrees():
+            gates.tend()
+            self.wait_for_news(TOGETHER_SECONDS)
+
+    def _wake(self) -> None:
+        with self.news:
+            self.news.notify_all()
 
     def stop(self) -> None:
         """End after the flushes under way."""
         for thread in self._threads.values():
             thread.stop()
-        with self.news:
-            self.news.notify_all()
+        self._wake()
         for thread in self._threads.values():
             if thread.is_alive():
                 thread.join(PATIENCE)
@@ -84,7 +116,7 @@ class Captures:
 
     def begin_one(self, source: Source, relations: Sequence[RelationSchema]) -> None:
         """Capture a source from its beginning; its earlier capture has ended."""
-        capture = Capture(source, relations, self._catalog, self._log, self.news)
+        capture = Capture(source, relations, self._catalog, self._log, self.conditions)
         self._threads[source.name] = capture
         capture.start()
 
@@ -104,6 +136,7 @@ class Captures:
             n
             for n, t in self._threads.items()
             if t.error is None and (t.left_out is None or t.left_out.until < now)
+            if not t.held_back
         )
 
     def errors(self) -> dict[str, SteadyviewError]:
@@ -139,6 +172,13 @@ class Captures:
     def changes(self) -> int:
         """Row images captured so far."""
         return sum(t.changes for t in self._threads.values())
+
+
+def conditions(parts: Parts) -> Conditions:
+    """Of all captures of an open warehouse."""
+    project = parts.project
+    gates = Gatekeeper(parts.catalog, parts.clock, project.gate_limit, project.timezone)
+    return Conditions(gates, parts.watch)
 
 
 def elsewhere(

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from steadyview.catalog import Catalog, SourceState, ViewRow, holder
+from steadyview.catalog import Catalog, SourceState, ViewRow, from_us, holder
 from steadyview.errors import SteadyviewError
 from steadyview.plans.plan import HIDDEN
+from steadyview.runtime.bound_times import shown_times, sources_of
 from steadyview.runtime.project import ProjectConfig
 from steadyview.runtime.status import (
+    GateStatus,
     ReaderStatus,
+    RefreshStatus,
     SourceStatus,
     Status,
     ViewStatus,
@@ -56,7 +59,28 @@ class Glance:
             self._sources(),
             self._views(),
             None if self._error is None else str(self._error),
+            self._gates(),
         )
+
+    def _gates(self) -> list[GateStatus]:
+        """The open gates of times that have come."""
+        waiting = self._keeping.captures.conditions.gates.waiting() if self._keeping else []
+        missing = {gate.time: gate.missing() for gate in waiting}
+        return [
+            GateStatus(from_us(gate.time), [*gate.sources], missing.get(gate.time))
+            for gate in self._catalog.gates.open()
+            if gate.time <= self._now
+        ]
+
+    def _as_of(self, row: ViewRow, refresh: RefreshStatus | None) -> RefreshStatus | None:
+        """With the time that the view shows, if a gate has bound one to its cn."""
+        if refresh is None or row.cn is None:
+            return refresh
+        read = sources_of(row, {r.id: r for r in self._catalog.views.all()})
+        shown = shown_times(self._catalog, row.cn, row.cn, read)
+        if not shown:
+            return refresh
+        return replace(refresh, bound=shown[-1].time, told=dict(shown[-1].told))
 
     def _sources(self) -> list[SourceStatus]:
         errors = self._keeping.errors() if self._keeping else {}
@@ -93,6 +117,7 @@ class Glance:
             error = unwritten.get(row.name)
             refresh = refresh_status(row, known.get(row.id), self._now, self._project.timezone)
             table = table_status(self._project.warehouse, row.name, error)
+            refresh = self._as_of(row, refresh)
             readers = [
                 ReaderStatus(s.name, s.position, max((row.cn or 0) - s.position, 0))
                 for s in self._catalog.subscriptions.all()

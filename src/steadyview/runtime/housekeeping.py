@@ -44,7 +44,12 @@ class Housekeeping:
         """Views that were dropped already when things were last tidied up."""
 
     def sometimes(self) -> None:
-        """Tidy up if the last time is long ago, or a table has very many small files."""
+        """Tidy up if the last time is long ago, or a table has very many small files.
+
+        Later, if the clock is not to be believed.
+        """
+        if not self._parts.watch.agrees():
+            return
         if time.monotonic() >= self._next:
             self.now()
         elif time.monotonic() - self._looked >= LOOK:
@@ -53,7 +58,8 @@ class Housekeeping:
                 self.now()
 
     def now(self) -> None:
-        """Tidy up."""
+        """Tidy up; ClockAhead where what is old cannot be told."""
+        self._parts.watch.check()
         self._next = time.monotonic() + EVERY
         cutoff = self._cutoff()
         self._drop_paused()
@@ -87,6 +93,7 @@ class Housekeeping:
 
     def logs(self) -> None:
         """Tidy up the update log alone."""
+        self._parts.watch.check()
         cutoff = self._cutoff()
         for source in self._parts.catalog.sources.states():
             self._tidy_log(source.name, cutoff)

@@ -18,7 +18,7 @@ from steadyview.papers.conventional import Shadow
 from steadyview.papers.recording import Recordings
 from steadyview.query.moment import open_moment
 from steadyview.runtime.auditing import Auditor, Unequal
-from steadyview.runtime.captures import Captures
+from steadyview.runtime.captures import Captures, conditions
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
@@ -116,6 +116,7 @@ class Keeping:
             parts.catalog,
             parts.log,
             present.away,
+            conditions(parts),
         )
         self._housekeeping = Housekeeping(parts)
         self.tables = Tables(parts)
@@ -163,6 +164,7 @@ class Keeping:
     def run(self, stop: threading.Event, report: Report | None) -> None:
         """Until `stop`: every admitted transaction reaches every view, every view its base."""
         self._stop = stop
+        self.captures.conditions.patient = False
         self.captures.start()
         threading.Thread(target=self._warm, name="start-spark", daemon=True).start()
         try:
@@ -216,6 +218,7 @@ class Keeping:
             self._build_now,
             lambda sources: self._maintainer.cycle(sources, building=False),
             lambda sources: self._maintainer.one_by_one(sources, None),
+            lambda _: self.captures.close_gates(),
             self._maintainer.refresh_due,
         )
         self._maintainer.apply()
@@ -330,6 +333,7 @@ class Keeping:
         self._examine(available)
         self._audit_beside(available)
         self._maintainer.swap_ready()
+        self._follow_schedules()
         self._maintainer.refresh_due(available)
         due = self._maintainer.waiting(available, building=False)
         if not (due or self._maintainer.waiting_alone(available)):
@@ -343,6 +347,12 @@ class Keeping:
         if not self._stop.is_set():
             self._maintainer.apply()
         return True
+
+    def _follow_schedules(self) -> None:
+        """Gates go by the views as they are now; served ticks want none."""
+        gates = self.captures.conditions.gates
+        gates.follow()
+        gates.tend()
 
     def _grant(self) -> None:
         """Do what was wished for; not while a first state or an audit may be disturbed by it.

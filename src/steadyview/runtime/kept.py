@@ -214,6 +214,13 @@ def schedule_of(row: ViewRow, zone: str) -> tuple[RefreshSchedule, Callable[[int
     return found, lambda tick: refresh_target(refresh_to, tick, found.zone or zone)
 
 
+def is_gated(row: ViewRow, zone: str) -> bool:
+    """Whether its refreshes show moments of its sources' clocks: see `timing/gates.py`."""
+    refresh = _described(row).get("refresh") or {}
+    ends = refresh.get("steadyview.refresh_to", "tick") != "tick"
+    return ends or schedule(refresh.get("steadyview.schedule"), zone).gated
+
+
 def has_every_state(row: ViewRow) -> bool:
     """Whether the view's state at every cn within its retention can be told."""
     return recalled(row).every_state

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import Catalog
-from steadyview.catalog.clock import Clock
+from steadyview.runtime.clock import ClockWatch, CountingClock
 from steadyview.runtime.project import ProjectConfig
 from steadyview.sources.contract import Owner, Source
 from steadyview.sources.registry import open_source
@@ -40,12 +40,14 @@ class Parts:
         self,
         project: ProjectConfig,
         catalog: Catalog,
-        clock: Clock,
+        clock: CountingClock,
         start: Callable[[], SparkSession],
     ) -> None:
         self.project = project
         self.catalog = catalog
         self.clock = clock
+        self.watch = ClockWatch(clock, project.clock_limit)
+        catalog.commits.trust = self.watch.check
         self.log = UpdateLog(project.warehouse / "log")
         self._start = start
         self._spark: SparkSession | None = None

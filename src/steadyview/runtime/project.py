@@ -28,7 +28,16 @@ FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
 
 _SECTIONS = ("project", "spark", "sources")
-_PROJECT_KEYS = ("name", "warehouse", "retention", "timezone", "shared", "class_archive")
+_PROJECT_KEYS = (
+    "name",
+    "warehouse",
+    "retention",
+    "timezone",
+    "shared",
+    "class_archive",
+    "gate_limit",
+    "clock_limit",
+)
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "postgresql": (("type", "url", "tables"), ("slot", "publication", "audit")),
@@ -46,12 +55,15 @@ _EXAMPLES = {
     "warehouse": '"warehouse"',
     "retention": '"7 days"',
     "timezone": '"Europe/Berlin"',
+    "gate_limit": '"30s"',
+    "clock_limit": '"60s"',
     "type": '"postgresql", or "sqlite"',
     "url": '"${SALES_URL}", with SALES_URL=postgresql://user@host/database in the environment',
     "path": '"crm.db"',
     "tables": '["orders", "order_lines"]',
     "audit": '"daily"',
 }
+_LIMIT = re.compile(r"([0-9]{1,6})\s*(s|seconds?|m|minutes?)")
 _DURATION = re.compile(r"(\d+)\s*(minute|hour|day|week)s?")
 
 
@@ -88,6 +100,10 @@ class ProjectConfig:
     """Whether an archive of Spark's classes is kept in the user's cache folder."""
     timezone: str = "UTC"
     """The time zone of schedules that name none."""
+    gate_limit: timedelta = timedelta(seconds=30)
+    """How long a gate waits for a source that is silent."""
+    clock_limit: timedelta = timedelta(seconds=60)
+    """How far the machine's clock may be ahead of the sources'."""
 
 
 def load_project(
@@ -113,6 +129,8 @@ def load_project(
         shared=_flag(project, "shared", file, default=False),
         class_archive=_flag(project, "class_archive", file, default=True),
         timezone=_timezone(project, file),
+        gate_limit=_limit("gate_limit", timedelta(seconds=30), project, file),
+        clock_limit=_limit("clock_limit", timedelta(seconds=60), project, file),
     )
 
 
@@ -236,6 +254,20 @@ def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
             detail="a duration is a whole number of minutes, hours, days or weeks, not zero",
             hint=_example("retention"),
         ) from None
+
+
+def _limit(key: str, usual: timedelta, project: Mapping[str, Any], file: Path) -> timedelta:
+    if key not in project:
+        return usual
+    text = _text(project, key, "project", file)
+    found = _LIMIT.fullmatch(text.strip().lower())
+    if found is None or not int(found[1]):
+        raise ConfigError(
+            f'"{key}" in [project] of {file} is not a duration: "{text}"',
+            detail="a limit is a whole number of seconds or minutes, not zero",
+            hint=_example(key),
+        )
+    return timedelta(seconds=int(found[1]) * (60 if found[2].startswith("m") else 1))
 
 
 def _timezone(project: Mapping[str, Any], file: Path) -> str:

@@ -31,6 +31,7 @@ from steadyview.runtime.publisher import Publisher
 from steadyview.runtime.reconciling import Reconciling
 from steadyview.runtime.schedule import WorkSchedule
 from steadyview.runtime.state_kept import check_no_gap
+from steadyview.runtime.targets import Target
 from steadyview.runtime.trouble import Faults
 from steadyview.runtime.work import Done, Standing, Work
 
@@ -82,16 +83,17 @@ class Refreshed:
         """Back from JSON."""
         return Refreshed(found["cn"], tuple(found["views"]), tuple(found["along"]))
 
-    def at(self, time: datetime) -> ShownAt:
-        """With the commit time of the cn."""
-        return ShownAt(self.cn, self.views, self.along, time=time)
+    def at(self, time: datetime, target: Target | None = None) -> ShownAt:
+        """With the commit time of the cn, and what was asked for."""
+        return ShownAt(self.cn, self.views, self.along, time=time, target=target)
 
 
 @dataclass(frozen=True)
 class ShownAt(Refreshed):
-    """The same with the cn's commit time."""
+    """The same with the cn's commit time. `target`: the moment that was asked for, if it was."""
 
     time: datetime = field(kw_only=True)
+    target: Target | None = field(default=None, kw_only=True)
 
 
 class Advance(Protocol):
@@ -169,7 +171,10 @@ class Refreshing:
         """Views by the time that they are to show, and the tick at which that became due."""
         now, zone = self._parts.clock.now_us(), self._parts.project.timezone
         known = self._parts.catalog.refreshes.all()
+        gates = {gate.time for gate in self._parts.catalog.gates.open()}
         found: dict[tuple[int, int], list[Kept]] = {}
+        if not self._parts.watch.agrees():
+            return found
         for kept in self._deferred():
             schedule, target = schedule_of(kept.row, zone)
             tick = schedule.latest(now)
@@ -177,20 +182,24 @@ class Refreshing:
             if tick is None or tick <= max(last or 0, kept.row.begun):
                 continue
             ready = {n.name for n in self._sources([kept.name])} <= available
+            if target(tick) in gates:
+                # what the time means is not known before it is bound
+                continue
             if ready and not self._faults.waits(kept.label):
                 found.setdefault((target(tick), tick), []).append(kept)
         return found
 
     def _at_tick(self, target: int, names: Sequence[str], ways: Ways) -> None:
         running = {k.name: k for k in self._project.running()}
-        behind = [n for n in names if n in running and self._shows_before(running[n], target)]
-        if not behind:
-            return
+        shown = {n: running[n] for n in names if n in running}
         try:
             cn = self._parts.catalog.commits.cn_at(target)
-            self.refreshed(RefreshWanted(tuple(behind), to=cn), ways)
+            shown = {n: kept for n, kept in shown.items() if (kept.row.cn or 0) < cn}
+            if shown:
+                self.refreshed(RefreshWanted(tuple(shown), to=cn), ways)
         except DefiniteError as error:
-            for name in names:
+            # a time that is forgotten concerns nobody who shows more
+            for name in (n for n, kept in shown.items() if self._shows_before(kept, target)):
                 self._parts.catalog.views.tell(name, str(error))
 
     def _shows_before(self, kept: Kept, target: int) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from steadyview.catalog import Catalog, ViewRow, from_us, to_us
+from steadyview.catalog import Catalog, MeantCommit, ViewRow, from_us, to_us
 from steadyview.errors import ConfigError, OutsideRetention, QueryRefused
+from steadyview.runtime.bound_times import ShownTime, shown_times, sources_of
 from steadyview.runtime.kept import recalled
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.state_kept import check_kept, gap_at
@@ -27,6 +28,7 @@ class Commit:
     """A commit that changed a view: which source's transaction, how many visible rows.
 
     `since`: the view took all that came after that cn in one step, of which this was the last.
+    `bound`: the times that gates have bound to what the view showed from then on.
     """
 
     cn: int
@@ -36,20 +38,29 @@ class Commit:
     added: int
     removed: int
     since: int | None = None
+    bound: tuple[ShownTime, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; time in ISO format."""
-        return {**asdict(self), "time": self.time.isoformat(timespec="microseconds")}
+        """For JSON; times in ISO format."""
+        told = {"time": self.time.isoformat(timespec="microseconds")}
+        return {**asdict(self), **told, "bound": [shown.to_dict() for shown in self.bound]}
 
 
 def resolve(catalog: Catalog, at: int | datetime | str) -> int:
     """The cn that a cn, a time or an ISO text means, for good. A time without zone is UTC."""
+    return meant_at(catalog, at)[1].cn
+
+
+def meant_at(
+    catalog: Catalog, at: int | datetime | str
+) -> tuple[datetime | None, MeantCommit]:
+    """The same, with the time (None: it is a cn), and what a gate has to do with it."""
     if isinstance(at, int):
-        return at
+        return None, MeantCommit(at)
     moment = datetime.fromisoformat(at) if isinstance(at, str) else at
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return catalog.commits.cn_at(to_us(moment))
+    return moment.astimezone(UTC), catalog.commits.meant(to_us(moment))
 
 
 def read(parts: Parts, spark: SparkSession, row: ViewRow, at: At) -> DataFrame:
@@ -122,6 +133,8 @@ def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
     found = changes(store, row, limit)
     places = {c.cn: parts.catalog.commits.transaction_of(c.cn) for c in found}
     ids = _transaction_ids(parts.log, places.values())
+    read = sources_of(row, {r.id: r for r in parts.catalog.views.all()})
+    until = [parts.catalog.commits.last_cn(), *(c.cn - 1 for c in found)]
     return [
         Commit(
             c.cn,
@@ -131,8 +144,9 @@ def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
             c.added,
             c.removed,
             _since(parts.catalog, row, c.cn),
+            tuple(shown_times(parts.catalog, c.cn, last, read)),
         )
-        for c in found
+        for c, last in zip(found, until, strict=False)
     ]
 
 

@@ -15,6 +15,7 @@ from steadyview.errors import OutsideRetention, SteadyviewError
 from steadyview.timing.schedules import schedule
 from steadyview.warehouse.table_mark import TABLES, read_mark, table_folder
 
+_REFRESH_TIMES = ("due", "bound")
 SILENT_SECONDS = 30.0
 """A run writes contact with its sources down more often than this."""
 
@@ -63,7 +64,8 @@ class Refusal:
 class RefreshStatus:
     """How a deferred view is refreshed: by which policy and schedule, in which zone; when next.
 
-    `propagated`: up to which cn its changes are at hand already.
+    `propagated`: up to which cn its changes are at hand already. `bound`: the latest of the times
+    that gates have bound to what it shows, and `told` the sources that this is not exact for.
     """
 
     policy: str
@@ -71,6 +73,20 @@ class RefreshStatus:
     zone: str | None
     due: datetime | None
     propagated: int | None
+    bound: datetime | None = None
+    told: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GateStatus:
+    """A time that has come and is not bound to a commit yet: its gate is open for these sources.
+
+    `missing`: those of them that are waited for; None: only the process that captures knows.
+    """
+
+    time: datetime
+    sources: list[str]
+    missing: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -123,12 +139,13 @@ class Status:
     sources: list[SourceStatus]
     views: list[ViewStatus]
     error: str | None = None
+    gates: list[GateStatus] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; times in ISO format."""
         found = asdict(self)
-        timed = [(part, "time") for part in (found, *found["views"])]
-        timed += [(v["refresh"], "due") for v in found["views"] if v["refresh"]]
+        timed = [(part, "time") for part in (found, *found["views"], *found["gates"])]
+        timed += [(v["refresh"], k) for v in found["views"] if v["refresh"] for k in _REFRESH_TIMES]
         for part, key in timed:
             part[key] = part[key].isoformat(timespec="microseconds") if part[key] else None
         return found

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from steadyview.catalog import Catalog, Clock, from_us, to_us
-from steadyview.errors import OutsideRetention
+from steadyview.catalog import Catalog, Clock, MeantCommit, from_us, to_us
+from steadyview.errors import GateOpen, OutsideRetention
 
 _LOOK = 0.1
 """Seconds between two looks at the catalog, while a commit is waited for."""
 
 
+@dataclass(frozen=True)
+class Target:
+    """The cn that is meant; `time`, where one was asked for, and what it means."""
+
+    cn: int
+    time: datetime | None = None
+    meant: MeantCommit | None = None
+
+
 def target(
     catalog: Catalog, clock: Clock, to: int | datetime | str, wait: timedelta | None
-) -> int:
+) -> Target:
     """The cn that is meant, for good; what is to come is waited for, `wait` at most.
 
-    A time means the newest commit that was admitted by then; without a zone it is UTC.
+    A time that a gate has bound means its cn, any other the newest commit that was admitted by
+    then; without a zone it is UTC.
     """
     left = threading.Event()
     until = clock.now_us() + int((wait or timedelta()).total_seconds() * 1_000_000)
     if isinstance(to, int):
         while to > catalog.commits.last_cn() and clock.now_us() < until:
             left.wait(_LOOK)
-        return to
+        return Target(to)
     moment = datetime.fromisoformat(to) if isinstance(to, str) else to
     time = to_us(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     if clock.now_us() < time <= until:
@@ -34,4 +45,12 @@ def target(
             f"{from_us(time).isoformat()} is still to come",
             hint="wait for it with --wait, or refresh to now",
         )
-    return catalog.commits.cn_at(time)
+    while True:
+        try:
+            meant = catalog.commits.meant(time)
+        except GateOpen:
+            if clock.now_us() >= until:
+                raise
+            left.wait(_LOOK)
+        else:
+            return Target(meant.cn, from_us(time), meant)

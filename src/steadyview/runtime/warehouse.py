@@ -291,12 +291,15 @@ class Warehouse:
         with self._following() as wait_for, spark_told(self.project.warehouse):
             return recorded(self._parts, view, recording, wait_for)
 
-    def _lease(self, command: str) -> Lease:
+    @contextmanager
+    def _lease(self, command: str) -> Iterator[Lease]:
         # the catalog's folder must be there before its lease can be taken
         _ = self._catalog
         if changed := settle(self.project.warehouse, shared=self.project.shared):
-            warnings.warn(changed, stacklevel=3)
-        return Lease.acquire(self.project.warehouse, this_process(command, self._clock))
+            warnings.warn(changed, stacklevel=4)
+        by = this_process(command, self._clock)
+        with Lease.acquire(self.project.warehouse, by) as lease, self._catalog.held():
+            yield lease
 
     @contextmanager
     def _kept(self, keeping: Keeping) -> Iterator[Keeping]:
@@ -351,7 +354,8 @@ class Warehouse:
 
         if bool(views) == everything:
             raise ConfigError("name the views to refresh, or say --all")
-        cn = None if to is None else target(self._catalog, self._clock, to, wait)
+        asked = None if to is None else target(self._catalog, self._clock, to, wait)
+        cn = None if asked is None else asked.cn
         request = {"do": "refresh", "views": [*views], "everything": everything, "to": cn}
         if (done := self._elsewhere(request)) is not None:
             found = Refreshed.of(done["done"])
@@ -361,7 +365,7 @@ class Warehouse:
                 plan = self._view_plans.for_run(None, may_recall=True)
                 with self._kept(Keeping(self._parts, plan)) as keeping:
                     found = keeping.refresh_once(wanted)
-        return found.at(from_us(self._catalog.commits.time_of(found.cn)))
+        return found.at(from_us(self._catalog.commits.time_of(found.cn)), asked)
 
     def subscribe(self, view: str, name: str, start: Start | None = None) -> Subscriber:
         """A reader of a view's changes, called `name`; a new one begins at `start`, or now.
@@ -509,13 +513,13 @@ class Warehouse:
             return int(wished.result())
         if (done := self._elsewhere({"do": "carry", **wanted.to_dict()})) is not None:
             return int(done["done"])
-        try:
-            lease = self._lease("query")
-        except WarehouseHeld as held:
-            raise StorageUnavailable(
-                "the changes that the query needs cannot be captured", detail=held.message
-            ) from held
-        with lease:
+        with ExitStack() as holding:
+            try:
+                holding.enter_context(self._lease("query"))
+            except WarehouseHeld as held:
+                raise StorageUnavailable(
+                    "the changes that the query needs cannot be captured", detail=held.message
+                ) from held
             plan = self._view_plans.for_run(None, may_recall=True)
             with self._kept(Keeping(self._parts, plan)) as keeping:
                 return keeping.carry_once(wanted)
@@ -597,23 +601,29 @@ class Warehouse:
     @contextmanager
     def _following(self, command: str = "verify") -> Iterator[WaitFor]:
         """Wait for captured changes: by our own capture, or by whoever holds the warehouse."""
-        from steadyview.runtime.captures import Captures, elsewhere
+        from steadyview.runtime.captures import Captures, conditions, elsewhere
         from steadyview.runtime.schemas import known_relations
 
         if self._keeping is not None:
             yield self._keeping.captures.wait_for
             return
         root = self.project.warehouse
-        try:
-            lease = Lease.acquire(root, this_process(command, self._clock))
-        except WarehouseHeld:
-            there = lambda: holder(root) is not None  # noqa: E731
-            yield elsewhere(self._catalog, self._parts.sources, there)
-            return
-        with lease:
+        with ExitStack() as holding:
+            try:
+                by = this_process(command, self._clock)
+                holding.enter_context(Lease.acquire(root, by))
+            except WarehouseHeld:
+                there = lambda: holder(root) is not None  # noqa: E731
+                yield elsewhere(self._catalog, self._parts.sources, there)
+                return
+            holding.enter_context(self._catalog.held())
             relations = known_relations(self._parts)
             captures = Captures(
-                self._parts.sources.values(), relations.by_source(), self._catalog, self._parts.log
+                self._parts.sources.values(),
+                relations.by_source(),
+                self._catalog,
+                self._parts.log,
+                conditions=conditions(self._parts),
             )
             captures.start()
             try:

@@ -154,6 +154,17 @@ class Monitor(Protocol):
         SourceDiverged when the source turns out to be another one, or one with another past.
         """
 
+    def divide(self, times: Sequence[int]) -> None:
+        """From now on no chunk holds transactions dated on both sides of one of these times.
+
+        Commit times of the source's own clock. Where that cannot be, the chunk says so (`mixed`).
+        Soon after such a time has come, `heard` passes it, also if nothing is committed.
+        """
+
+    @property
+    def heard(self) -> int:
+        """All that was committed up to this time, by the source's own clock, was delivered."""
+
     def acknowledge(self, position: StreamPosition) -> None:
         """Everything before `position` is durable here: the source may forget it."""
 
@@ -205,6 +216,9 @@ class Source(Protocol):
 
     def start(self) -> StreamPosition:
         """Where capture starts when nothing was captured yet."""
+
+    def time(self) -> int | None:
+        """What the source's clock shows, in microseconds; None if it has none of its own."""
 
     def monitor(
         self,

@@ -1,6 +1,7 @@
-"""When a view is refreshed, and as of when: schedules, their ticks, calendars of time zones.
+"""When a view is refreshed, and as of when: schedules, their ticks, calendars of zones, gates.
 
-Belongs here: which instants a schedule names, and which instant a wall clock's time is.
+Belongs here: which instants a schedule names, which instant a wall clock's time is, and which
+transactions lie before an instant (`gates`).
 Does not belong here: what time it is now, waiting for a tick, what a refresh does (`runtime`).
 Law: the same text, zone and time give the same answer; nothing here looks at a clock.
 Times are microseconds since 1970 UTC. What is known of zones is the machine's own (or `tzdata`'s).

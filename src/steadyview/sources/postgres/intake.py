@@ -14,6 +14,10 @@ under another identity is lost in every transaction that writes so, for the cata
 once the identity is back. Only a look into the catalog, which tells the loss itself, makes another
 one known.
 
+A chunk is ended before a transaction that is dated beyond a time at which it is to be divided. The
+server draws a commit's time some microseconds before its place in the log: of two that commit at
+such a time, the log's order decides.
+
 What was captured before, up to the position where the intake begins, is replayed: its commits are
 counted into the history and its layouts are kept, its rows and losses are dropped. When the replay
 is over, the history must be the one that is remembered (`proof.py`); else nothing more is taken.
@@ -110,6 +114,19 @@ class Intake:
         self.ended: list[Transaction] = []
         self.prompt = False
         """A commit or a marker arrived since the last chunk: somebody may wait for it."""
+        self._times: Sequence[int] = ()
+        self._next: Begin | None = None
+        self._latest = 0
+        self._earliest: int | None = None
+
+    @property
+    def cut(self) -> bool:
+        """Whether what was taken is to be a chunk of its own, before anything more is taken."""
+        return self._next is not None
+
+    def divide(self, times: Sequence[int]) -> None:
+        """No chunk to come is to hold transactions dated on both sides of one of these times."""
+        self._times = times
 
     @property
     def open(self) -> bool:
@@ -155,17 +172,35 @@ class Intake:
             if binding.rows.messages:
                 tables.setdefault(binding.relation.name, []).append(self._table(binding))
                 binding.rows = RowMessages()
+        if self._begin is not None and self._touched:
+            self._dated(self._begin)
+        early, late = self._earliest, self._latest
         chunk = Chunk(
             {name: pa.concat_tables(parts) for name, parts in tables.items()},
             tuple(self.ended),
             self.position,
             self.open and self._touched,
             tuple(self._lost),
+            late,
+            tuple(t for t in self._times if early is not None and early <= t < late),
         )
         self._superseded, self._lost, self.ended = [], [], []
         self._told = {told for told in self._told if told[2] == self._seq}
-        self.bytes, self.prompt = 0, False
+        self.bytes, self.prompt, self._earliest = 0, False, None
+        begin, self._next = self._next, None
+        if begin is not None:
+            self._start(begin)
         return chunk
+
+    def _dated(self, begin: Begin) -> None:
+        """Rows of this transaction are in the chunk."""
+        self._latest = max(self._latest, begin.committed)
+        known = begin.committed if self._earliest is None else self._earliest
+        self._earliest = min(known, begin.committed)
+
+    def _divides(self, begin: Begin) -> bool:
+        """Whether what was taken so far must not be in one chunk with this transaction."""
+        return bool(self.ended) and any(self._latest <= t < begin.committed for t in self._times)
 
     def _take_row(self, kind: int, data: memoryview) -> None:
         binding = self._bindings.get(bytes(data[26:30]))
@@ -202,6 +237,9 @@ class Intake:
                 self._marker = text
 
     def _start(self, begin: Begin) -> None:
+        if self._divides(begin):
+            self._next = begin
+            return
         if begin.lsn >= self.position.value:
             self._end_replay()
         self._begin = begin
@@ -221,6 +259,7 @@ class Intake:
         if self.replaying:
             return
         if self._touched:
+            self._dated(begin)
             self.ended.append(Transaction(self._seq, begin.xid, begin.committed, self._tx_rows))
             self._seq += 1
             self.prompt = True

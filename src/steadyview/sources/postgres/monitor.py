@@ -12,6 +12,10 @@ Invariant: the slot is confirmed up to the last marker of which the position is 
 next monitor can prove what came after it (`proof.py`). A marker is sent when transactions were
 captured or a megabyte of log was passed since the last one, at most every ten seconds: other
 markers are no reason, so they never keep the log growing.
+
+A marker that is sent when the server's clock shows more than a time says, once it comes, that all
+that was committed by then has come. A commit draws its time some microseconds before its place in
+the log; so the marker waits 10 ms longer.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from steadyview.changes import Chunk, StreamPosition
@@ -33,6 +37,7 @@ CHUNK_BYTES = 16 << 20
 LOOK_SECONDS = 10.0
 MARK_SECONDS = 10.0
 UNMARKED_BYTES = 1 << 20
+BEYOND_MICROSECONDS = 10_000
 _BUSY_SECONDS = 0.2
 _IDLE_REPORT_SECONDS = 1.0
 _STATUS_SECONDS = 10.0
@@ -49,7 +54,7 @@ class PostgresMonitor:
         intake: Intake,
         proof: Proof,
         witness: Witness,
-        mark: Callable[[], object],
+        mark: Callable[[], tuple[int, Lsn]],
     ) -> None:
         self._stream = stream
         self._intake = intake
@@ -61,6 +66,10 @@ class PostgresMonitor:
         now = time.monotonic()
         self._told_at = self._status_at = self._heard_at = now
         self._look_at = self._mark_at = now
+        self._times: Sequence[int] = ()
+        self._heard = 0
+        self._clock_ahead: int | None = None
+        self._under_way: tuple[int, Lsn] | None = None
         # When the replay has nothing to end it, an answer does.
         stream.report(intake.position, answer=True)
 
@@ -68,6 +77,16 @@ class PostgresMonitor:
     def proof(self) -> str:
         """Of the last chunk; of what was captured before, until that is found again."""
         return str(self._proof)
+
+    @property
+    def heard(self) -> int:
+        """As far as a marker has told."""
+        return self._heard
+
+    def divide(self, times: Sequence[int]) -> None:
+        """Chunks are cut at these times, and a marker follows each."""
+        self._times = times
+        self._intake.divide(times)
 
     def poll(self, timeout: float) -> Chunk | None:
         """The next chunk as soon as there is one; None after `timeout` seconds without progress."""
@@ -78,12 +97,13 @@ class PostgresMonitor:
             self._stream.require_life(now - self._heard_at)
             if not self._intake.replaying:
                 self._proved(now)
+                self._mark_beyond()
             if self._ready(now >= deadline):
                 return self._tell(now)
             if now >= deadline:
                 return None
             self._send_status(now)
-            self._stream.wait(min(deadline - now, _IDLE_REPORT_SECONDS))
+            self._stream.wait(min(deadline - now, _IDLE_REPORT_SECONDS, self._until_beyond()))
 
     def acknowledge(self, position: StreamPosition) -> None:
         """Everything before `position` is durable here: the slot may move to its last marker."""
@@ -114,12 +134,29 @@ class PostgresMonitor:
             self._mark_at = now + MARK_SECONDS
             self._mark()
 
+    def _mark_beyond(self) -> None:
+        """Send a marker when the server's clock has passed a time; once, to know that clock."""
+        if self._under_way is not None or self._until_beyond() > 0:
+            return
+        self._under_way = self._mark()
+        self._clock_ahead = self._under_way[0] - time.time_ns() // 1000
+
+    def _until_beyond(self) -> float:
+        """Seconds until the next marker is due, by the server's clock."""
+        left = [t for t in self._times if t > self._heard]
+        if not left or self._under_way is not None or self._intake.replaying:
+            return _IDLE_REPORT_SECONDS
+        if self._clock_ahead is None:
+            return 0.0
+        shown = time.time_ns() // 1000 + self._clock_ahead
+        return max(min(left) + BEYOND_MICROSECONDS - shown, 0) / 1_000_000
+
     def _drain(self) -> None:
         """Take what has arrived, within the bounds of one chunk."""
         stream, intake = self._stream, self._intake
         until = time.monotonic() + _BUSY_SECONDS
         taken = 0
-        while intake.bytes < CHUNK_BYTES:
+        while intake.bytes < CHUNK_BYTES and not intake.cut:
             data = stream.receive()
             if data is None:
                 break
@@ -142,7 +179,7 @@ class PostgresMonitor:
 
     def _ready(self, late: bool) -> bool:
         intake = self._intake
-        if intake.bytes >= CHUNK_BYTES:
+        if intake.bytes >= CHUNK_BYTES or intake.cut:
             return True
         if intake.open and not late:
             return False
@@ -155,6 +192,9 @@ class PostgresMonitor:
         intake = self._intake
         chunk = intake.chunk()
         self._told, self._told_at = intake.position, now
+        if self._under_way is not None and self._under_way[1] <= intake.position:
+            self._heard = max(self._heard, self._under_way[0] - BEYOND_MICROSECONDS)
+            self._under_way = None
         if self._proof.history.since != intake.history.since:
             self._marks.append((intake.position, intake.history.since))
         self._proof = replace(self._proof, history=intake.history)

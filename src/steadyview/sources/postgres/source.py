@@ -41,6 +41,7 @@ FROM unnest(%s::oid[], %s::int[]) WITH ORDINALITY AS w(o, m, n) LEFT JOIN pg_typ
 LEFT JOIN pg_namespace tn ON tn.oid = t.typnamespace ORDER BY w.n"""
 _MARK = """SELECT pg_logical_emit_message(
     true, %s, %s || ' after ' || pg_current_wal_insert_lsn()::text)::text"""
+_TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _LIFE = """SELECT oid::text, pg_postmaster_start_time()::text FROM pg_database
 WHERE datname = current_database()"""
 
@@ -160,6 +161,11 @@ class PostgresSource:
             )
         return found.confirmed
 
+    def time(self) -> int:
+        """What the server's clock shows."""
+        with self._pool.session() as connection:
+            return _time(connection)
+
     def monitor(
         self,
         relations: Sequence[RelationSchema],
@@ -186,7 +192,7 @@ class PostgresSource:
                 Intake(relations, beginning, self._describe),
                 known or self._first_proof(stream.server, position),
                 evidence.Witness(relations, lambda: self._present(relations)),
-                self._mark,
+                self._timed_mark,
             )
         except BaseException:
             stream.close()
@@ -235,9 +241,14 @@ class PostgresSource:
 
     def _mark(self) -> Lsn:
         """Send a marker through the stream; its place in the log."""
+        return self._timed_mark()[1]
+
+    def _timed_mark(self) -> tuple[int, Lsn]:
+        """The same; what the server's clock showed before it was sent."""
         with self._pool.session() as connection:
+            time = _time(connection)
             row = connection.execute(_MARK, [MARKER, self._warehouse]).fetchone()
-        return Lsn.parse(row[0] if row else "0/0")
+        return time, Lsn.parse(row[0] if row else "0/0")
 
     def _present(
         self, relations: Sequence[RelationSchema]
@@ -314,6 +325,11 @@ class PostgresSource:
             hint=f"run: steadyview source resnapshot {self.name}",
             source=self.name,
         )
+
+
+def _time(connection: psycopg.Connection) -> int:
+    row = connection.execute(_TIME).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _with_evidence(

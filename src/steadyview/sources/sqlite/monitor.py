@@ -3,6 +3,11 @@
 What was committed between two polls arrives as one transaction, cut where a snapshot was taken
 (`cuts.py`). A file cannot call us: while idle, `PRAGMA data_version` (microseconds) is asked every
 20 ms. A backlog too large for one chunk is read on in the same read transaction by the next poll.
+
+SQLite does not say when it committed what. A look at the file dates what it finds; a time at which
+transactions are to be divided is a moment to look, and what that look finds is dated so. A look
+that comes late, because nobody captured then, cannot tell: what it finds counts as later.
+
 Each read transaction first proves that the log is the one delivered so far (`proof.py`), and looks
 at the relations (`evidence.py`) if the file's schema has changed.
 """
@@ -13,6 +18,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from steadyview.changes import Chunk, RelationName, RelationSchema, StreamPosition
@@ -29,6 +35,8 @@ from steadyview.sources.sqlite.triggers import LOG
 
 CHUNK_BYTES = 16 << 20
 _LOOK_EVERY = 0.02
+ON_TIME_MICROSECONDS = 50_000
+"""A look is of a time if it comes so soon after it."""
 _FETCH = 4096
 _PRUNE_WAIT = 0.1
 
@@ -57,6 +65,18 @@ class SqliteMonitor:
         self._data_version = -1
         self._durable: LogPosition | None = None
         self._closed = threading.Event()
+        self._times: Sequence[int] = ()
+        self._heard = self._looked = self._dated = self._latest = 0
+        self._mixed: tuple[int, ...] = ()
+
+    @property
+    def heard(self) -> int:
+        """When the file was looked at, and all was delivered that the look found."""
+        return self._heard
+
+    def divide(self, times: Sequence[int]) -> None:
+        """The file is looked at just after each of these times."""
+        self._times = times
 
     @property
     def proof(self) -> str:
@@ -116,6 +136,7 @@ class SqliteMonitor:
         if connection.in_transaction:
             # A poll failed half way; what it had read comes again.
             connection.execute("ROLLBACK")
+        self._looked = time.time_ns() // 1000
         self._data_version = self._ask("data_version")
         after = self._intake.position
         with self._cuts.locked() as notes:
@@ -127,10 +148,19 @@ class SqliteMonitor:
         drifted = self._ask("schema_version") != self._schema_version
         if last == after.row and not drifted:
             connection.execute("COMMIT")
+            self._heard = self._looked
             return None
+        self._date()
         if drifted:
             self._note_drift(after.row, last)
         return self._read(after.row, [*cuts, last])
+
+    def _date(self) -> None:
+        """What this look finds was committed since the one before, which found nothing more."""
+        passed = [t for t in self._times if self._heard < t <= self._looked]
+        on_time = [t for t in passed if self._looked - t <= ON_TIME_MICROSECONDS]
+        self._dated = min(on_time, default=self._looked)
+        self._mixed = tuple(t for t in passed if t < self._dated)
 
     def _note_drift(self, after: int, last: int) -> None:
         """Look at the relations; what was mended meanwhile is marked in the rows to be read."""
@@ -185,10 +215,15 @@ class SqliteMonitor:
 
     def _chunk(self) -> Chunk:
         self._proof = Proof.of(self._connection, self._intake.position)
-        return self._intake.chunk(time.time_ns() // 1000)
+        chunk = self._intake.chunk(self._dated)
+        if not (chunk.transactions or chunk.open):
+            return replace(chunk, dated=self._latest)
+        self._latest = max(self._latest, self._dated)
+        return replace(chunk, dated=self._latest, mixed=self._mixed)
 
     def _end(self) -> None:
         self._reading = None
+        self._heard = self._looked
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
         if self._durable:
@@ -210,10 +245,18 @@ class SqliteMonitor:
         self._cuts.forget(durable.log, durable.row)
 
     def _wait_for_change(self, deadline: float) -> None:
-        while self._ask("data_version") == self._data_version:
-            left = deadline - time.monotonic()
-            if left <= 0 or self._closed.wait(min(left, _LOOK_EVERY)):
+        while True:
+            looked = time.time_ns() // 1000
+            if self._ask("data_version") != self._data_version:
                 return
+            self._heard = max(self._heard, looked)
+            left = deadline - time.monotonic()
+            if left <= 0 or self._closed.wait(min(left, _LOOK_EVERY, self._until_time(looked))):
+                return
+
+    def _until_time(self, now: int) -> float:
+        """Seconds until the next time at which the file is to be looked at."""
+        return min((t - now for t in self._times if t > now), default=10**12) / 1_000_000
 
     def _ask(self, pragma: str) -> int:
         try:

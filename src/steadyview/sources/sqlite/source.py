@@ -149,6 +149,9 @@ class SqliteSource:
             self._require_log(connection)
             return LogPosition(log.identity(connection), log.last_row(connection))
 
+    def time(self) -> None:
+        """A file has no clock but this machine's."""
+
     def monitor(
         self,
         relations: Sequence[RelationSchema],
