@@ -209,6 +209,8 @@ def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
         old.execute("DROP TABLE gaps")
         old.execute("DROP TABLE refreshes")
         old.execute("DROP TABLE subscriptions")
+        old.execute("DROP TABLE holds")
+        old.execute("DROP TABLE streams")
         old.execute("UPDATE warehouse SET format = 6")
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert {row.name for row in catalog.views.all()} == {"fold", "refused", "other"}
@@ -226,3 +228,20 @@ def test_a_catalog_of_format_7_has_views_without_gaps(tmp_path: Path) -> None:
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         catalog.gaps.begin({3: 7}, [Gap(3, 7, 9)])
         assert catalog.gaps.around(3, 8) == Gap(3, 7, 9)
+
+
+def test_a_catalog_of_format_8_has_gaps_of_which_none_is_compressed(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old:
+        old.executescript(Path(__file__).with_name("format_8.sql").read_text())
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            assert catalog.gaps.of([3]) == [Gap(3, 2, 5), Gap(3, 5, 7)]
+            assert catalog.holds.all() == []
+            (reader,) = catalog.subscriptions.all()
+            assert (reader.name, reader.position, reader.offered) == ("r", 5, 6)
+            assert catalog.refreshes.all()[3].propagated == 7
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        assert catalog.gaps.compress([Gap(3, 2, 7, 2)]) == [], "the reader is at 5"
+        catalog.subscriptions.drop("r")
+        catalog.gaps.compress([Gap(3, 2, 7, 2)])
+        assert catalog.gaps.of([3]) == [Gap(3, 2, 7, 2, pending=1)]

@@ -12,6 +12,7 @@ from steadyview.catalog.catalog import Catalog
 from steadyview.catalog.clock import Clock, from_us, to_us
 from steadyview.catalog.files import FileChange
 from steadyview.catalog.gaps import Gap, Gaps
+from steadyview.catalog.holds import Hold
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
 from steadyview.catalog.refreshes import Deferred
@@ -30,6 +31,7 @@ __all__ = [
     "FileChange",
     "Gap",
     "Gaps",
+    "Hold",
     "Holder",
     "Lease",
     "Published",

@@ -12,8 +12,10 @@ from steadyview.catalog.commits import Commits
 from steadyview.catalog.database import Database
 from steadyview.catalog.files import FileChanges
 from steadyview.catalog.gaps import Gaps
+from steadyview.catalog.holds import Holds
 from steadyview.catalog.refreshes import Refreshes
 from steadyview.catalog.sources import Sources
+from steadyview.catalog.streams import Streams
 from steadyview.catalog.subscriptions import Subscriptions
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
@@ -36,8 +38,10 @@ class Catalog:
         self.audits = Audits(database)
         self.builds = Builds(database)
         self.gaps = Gaps(database)
+        self.holds = Holds(database)
         self.refreshes = Refreshes(database)
         self.subscriptions = Subscriptions(database, clock)
+        self.streams = Streams(database, clock)
         self.files = FileChanges(database)
         self._database = database
 

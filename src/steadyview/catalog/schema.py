@@ -11,14 +11,18 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 `file_changes` are what is still to be done to the project's view files: see `files.py`.
 `typed` holds what Spark said about the types of a view's text over some relations.
 `builds` are first builds that keep what they have read; `spans` say what that is.
-`gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`.
+`gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`. `commits`:
+how many changes were made one there, NULL where the view itself took them in one step; `pending`:
+its files may still have them one by one.
 `refreshes`: of deferred views, how far they are propagated, and for which tick they were refreshed.
 `subscriptions`: the readers of change tables, and how far each is; see `subscriptions.py`.
+`streams`: what was handed out to readers that keep their own positions; see `streams.py`.
+`holds`: for whom logs and changes are kept longer than the retention asks for; see `holds.py`.
 """
 
 from __future__ import annotations
 
-FORMAT = 8
+FORMAT = 9
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -65,6 +69,8 @@ _GAPS = """CREATE TABLE gaps (
         view INTEGER NOT NULL REFERENCES views (id),
         low INTEGER NOT NULL,
         high INTEGER NOT NULL CHECK (high > low),
+        commits INTEGER,
+        pending INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (view, low)
     ) STRICT, WITHOUT ROWID"""
 _REFRESHES = """CREATE TABLE refreshes (
@@ -84,6 +90,21 @@ _SUBSCRIPTIONS = """CREATE TABLE subscriptions (
         manual INTEGER NOT NULL,
         moved INTEGER NOT NULL
     ) STRICT"""
+_STREAMS = """CREATE TABLE streams (
+        reader TEXT NOT NULL,
+        view INTEGER NOT NULL,
+        after INTEGER NOT NULL,
+        upto INTEGER NOT NULL,
+        moved INTEGER NOT NULL,
+        PRIMARY KEY (reader, upto)
+    ) STRICT, WITHOUT ROWID"""
+_HOLDS = """CREATE TABLE holds (
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        cn INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        PRIMARY KEY (kind, name)
+    ) STRICT, WITHOUT ROWID"""
 _FILE_CHANGES = """CREATE TABLE file_changes (
         path TEXT PRIMARY KEY,
         was TEXT,
@@ -185,6 +206,8 @@ STATEMENTS = (
     _GAPS,
     _REFRESHES,
     _SUBSCRIPTIONS,
+    _STREAMS,
+    _HOLDS,
     _FILE_CHANGES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -258,9 +281,19 @@ _FROM_6 = (
     "DELETE FROM typed",
 )
 """MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
-_FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS, f"UPDATE warehouse SET format = {FORMAT}")
+_FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS)
 """Every node had every state, and showed it at once."""
-_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7)
+_FROM_8 = (
+    "ALTER TABLE gaps RENAME TO gaps_8",
+    _GAPS,
+    "INSERT INTO gaps (view, low, high) SELECT view, low, high FROM gaps_8",
+    "DROP TABLE gaps_8",
+    _STREAMS,
+    _HOLDS,
+    f"UPDATE warehouse SET format = {FORMAT}",
+)
+"""No changes were compressed."""
+_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7, _FROM_8)
 UPGRADES = {
     found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)
     for found in range(1, FORMAT)

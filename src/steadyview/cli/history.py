@@ -15,7 +15,9 @@ from steadyview.cli.tables import note, print_json, show, table
 if TYPE_CHECKING:
     from steadyview.runtime.serving import Commit
 
-_COLUMNS = ("cn", "time", "source", "transaction", "added", "removed", "since")
+_COLUMNS = ("cn", "time", "source", "transaction", "added", "removed", "since", "commits")
+_OF_RANGES = ("since", "commits")
+"""Columns that are shown where something is in them."""
 
 
 def command(
@@ -36,7 +38,8 @@ def command(
         if json:
             print_json(commits)
         elif commits:
-            columns = _COLUMNS if any(c["since"] is not None for c in commits) else _COLUMNS[:-1]
+            empty = {n for n in _OF_RANGES if all(commit[n] is None for commit in commits)}
+            columns = [name for name in _COLUMNS if name not in empty]
             show(table(columns, [tuple(commit[name] for name in columns) for commit in commits]))
         else:
             note(f'no commit has changed "{view}" since it was made')

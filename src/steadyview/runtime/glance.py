@@ -15,6 +15,7 @@ from steadyview.runtime.status import (
     Status,
     ViewStatus,
     build_progress,
+    hold_status,
     refresh_status,
     source_status,
     table_status,
@@ -56,6 +57,7 @@ class Glance:
             self._sources(),
             self._views(),
             None if self._error is None else str(self._error),
+            hold_status(self._catalog, self._project.hold_back),
         )
 
     def _sources(self) -> list[SourceStatus]:

@@ -22,13 +22,23 @@ from typing import Any
 
 from steadyview.errors import ConfigError
 from steadyview.nearest import did_you_mean
+from steadyview.runtime.byte_sizes import parse_size
 from steadyview.timing import UnknownZone, check_zone
 
 FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
+DEFAULT_HOLD_BACK = 20_000_000_000
 
 _SECTIONS = ("project", "spark", "sources")
-_PROJECT_KEYS = ("name", "warehouse", "retention", "timezone", "shared", "class_archive")
+_PROJECT_KEYS = (
+    "name",
+    "warehouse",
+    "retention",
+    "timezone",
+    "hold_back",
+    "shared",
+    "class_archive",
+)
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "postgresql": (("type", "url", "tables"), ("slot", "publication", "audit")),
@@ -46,6 +56,7 @@ _EXAMPLES = {
     "warehouse": '"warehouse"',
     "retention": '"7 days"',
     "timezone": '"Europe/Berlin"',
+    "hold_back": '"20 GB"',
     "type": '"postgresql", or "sqlite"',
     "url": '"${SALES_URL}", with SALES_URL=postgresql://user@host/database in the environment',
     "path": '"crm.db"',
@@ -88,6 +99,8 @@ class ProjectConfig:
     """Whether an archive of Spark's classes is kept in the user's cache folder."""
     timezone: str = "UTC"
     """The time zone of schedules that name none."""
+    hold_back: int | None = DEFAULT_HOLD_BACK
+    """Who has more bytes than these kept beyond the retention is told of; None: nobody is."""
 
 
 def load_project(
@@ -113,6 +126,7 @@ def load_project(
         shared=_flag(project, "shared", file, default=False),
         class_archive=_flag(project, "class_archive", file, default=True),
         timezone=_timezone(project, file),
+        hold_back=_hold_back(project, file),
     )
 
 
@@ -235,6 +249,22 @@ def _retention(project: Mapping[str, Any], file: Path) -> timedelta:
             f'"retention" in [project] of {file} is not a duration: "{text}"',
             detail="a duration is a whole number of minutes, hours, days or weeks, not zero",
             hint=_example("retention"),
+        ) from None
+
+
+def _hold_back(project: Mapping[str, Any], file: Path) -> int | None:
+    if "hold_back" not in project:
+        return DEFAULT_HOLD_BACK
+    found = project["hold_back"]
+    if found == "off" or (found == 0 and not isinstance(found, bool)):
+        return None
+    try:
+        return parse_size(_text(project, "hold_back", "project", file)) or None
+    except ValueError:
+        raise ConfigError(
+            f'"hold_back" in [project] of {file} is not a size: "{found}"',
+            detail="a size is a number with B, kB, MB, GB or TB behind it; \"off\" tells of nobody",
+            hint=_example("hold_back"),
         ) from None
 
 
