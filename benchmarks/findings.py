@@ -11,6 +11,7 @@ from benchmarks.site import SHORT, VIEWS
 from benchmarks.sizes import Sizes
 
 SECONDS, TIMES, MICROS, RATE, RATIO, CPU = "s", "x", "us", "/s", "of", "CPU-s"
+MEGABYTES = "MB"
 
 _FORMS = {
     SECONDS: "{:.3f} s",
@@ -19,6 +20,7 @@ _FORMS = {
     RATE: "{:,.0f}/s",
     RATIO: "{:.2f}",
     CPU: "{:.1f} CPU-s",
+    MEGABYTES: "{:.2f} MB",
 }
 
 

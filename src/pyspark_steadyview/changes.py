@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from secrets import token_hex
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from steadyview.runtime.change_reading import ChangePart, ReadableChanges, StatePart
+
+
+_EVERY = 600.0
 
 
 @dataclass
@@ -36,6 +41,10 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, changes: ReadableChanges, start: int | str) -> None:
         self._changes = changes
         self._start = start
+        self._reader = token_hex(8)
+        """This life of the stream, among all that read the view."""
+        self._again = 0.0
+        """When it says next that it is still there, if nothing happens."""
         self._upto: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
@@ -51,15 +60,24 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from steadyview.runtime.change_reading import BEFORE, offset_of
 
         known = offset_of(start)
-        found = self._changes.first(self._start) if known.cn == BEFORE else None
-        return asdict(found or self._changes.latest(known, self._upto))
+        while True:
+            found = self._changes.first(self._start) if known.cn == BEFORE else None
+            found = found or self._changes.latest(known, self._upto)
+            if found == known and monotonic() < self._again:
+                return asdict(found)
+            # before Spark writes it down: what it was told stays, also if it asks once more
+            if self._changes.hand_out(self._reader, known, found):
+                self._again = monotonic() + _EVERY
+                return asdict(found)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What leads from one offset to the other."""
         from steadyview.runtime.change_reading import offset_of
 
-        parts = self._changes.parts(offset_of(start), offset_of(end))
-        return [Partition(part) for part in parts]
+        after, upto = offset_of(start), offset_of(end)
+        # a batch that another life was told of
+        self._changes.hand_out(self._reader, after, upto)
+        return [Partition(part) for part in self._changes.parts(after, upto)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one part."""

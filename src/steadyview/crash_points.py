@@ -2,9 +2,10 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD` and `LIFE` name them all, in the order in
-which a batch, the housekeeping after it, a long first build and a change of view files pass them,
-so that a test can loop over them; an unknown name is refused, so that none is missed.
+crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD`, `LIFE`, `READERS` and `COMPRESSION` name
+them all, in the order in which a batch, the housekeeping after it, a long first build, a change of
+view files, a reader of changes and a compression of them pass them, so that a test can loop over
+them; an unknown name is refused, so that none is missed.
 """
 
 from __future__ import annotations
@@ -67,8 +68,15 @@ GATES = (
     "held-back",
     "gate-bound",
 )
+COMPRESSION = (
+    "range-recorded",
+    "range-written",
+    "range-committed",
+    "range-published",
+    "range-finished",
+)
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS + GATES)
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS + GATES + COMPRESSION)
 _reached: Counter[str] = Counter()
 
 

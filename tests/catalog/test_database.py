@@ -194,12 +194,18 @@ def test_a_catalog_of_format_5_goes_on_with_its_views(tmp_path: Path) -> None:
         assert catalog.views.get("v").state == "paused"
 
 
-def without_gates(old: sqlite3.Connection, format_: int) -> None:
-    """As before there were gates and fences."""
-    old.execute("DROP TABLE gates")
-    old.execute("ALTER TABLE warehouse DROP COLUMN fence")
-    old.execute("ALTER TABLE sources DROP COLUMN dated")
-    old.execute("UPDATE warehouse SET format = ?", (format_,))
+def as_format_8(old: sqlite3.Connection) -> None:
+    """As before there were gates, fences and ranges that are compressed."""
+    for table in ("gates", "streams", "holds"):
+        old.execute(f"DROP TABLE {table}")
+    for table, column in (
+        ("warehouse", "fence"),
+        ("sources", "dated"),
+        ("gaps", "commits"),
+        ("gaps", "pending"),
+    ):
+        old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    old.execute("UPDATE warehouse SET format = 8")
 
 
 def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
@@ -214,10 +220,11 @@ def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
             inputs = f'{{"inputs": {{"{read}": {catalog.views.get(read).id}}}}}'
             catalog.views.add(ViewSpec(name, "", "complete", "incremental", inputs, ""), 0)
     with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
+        as_format_8(old)
         old.execute("DROP TABLE gaps")
         old.execute("DROP TABLE refreshes")
         old.execute("DROP TABLE subscriptions")
-        without_gates(old, 6)
+        old.execute("UPDATE warehouse SET format = 6")
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert {row.name for row in catalog.views.all()} == {"fold", "refused", "other"}
 
@@ -241,7 +248,7 @@ def test_a_catalog_of_format_8_has_no_gates_and_gets_them(tmp_path: Path) -> Non
         catalog.sources.register("sales", "sqlite")
         catalog.commits.admit(Flush("sales", 1, 1, 3, "p"))
     with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
-        without_gates(old, 8)
+        as_format_8(old)
     for _ in range(2):
         with Catalog.create(tmp_path, SetClock(100)) as catalog:
             assert catalog.commits.cn_at(102) == 2
@@ -250,3 +257,20 @@ def test_a_catalog_of_format_8_has_no_gates_and_gets_them(tmp_path: Path) -> Non
         assert [gate.time for gate in catalog.gates.keep({150: {"sales"}})] == [150]
         assert catalog.gates.bind(150, {}, 160) == 3
         assert catalog.commits.cn_at(150) == 3
+
+
+def test_a_catalog_of_format_8_has_gaps_of_which_none_is_compressed(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old:
+        old.executescript(Path(__file__).with_name("format_8.sql").read_text())
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            assert catalog.gaps.of([3]) == [Gap(3, 2, 5), Gap(3, 5, 7)]
+            assert catalog.holds.all() == []
+            (reader,) = catalog.subscriptions.all()
+            assert (reader.name, reader.position, reader.offered) == ("r", 5, 6)
+            assert catalog.refreshes.all()[3].propagated == 7
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        assert catalog.gaps.compress([Gap(3, 2, 7, 2)]) == [], "the reader is at 5"
+        catalog.subscriptions.drop("r")
+        catalog.gaps.compress([Gap(3, 2, 7, 2)])
+        assert catalog.gaps.of([3]) == [Gap(3, 2, 7, 2, pending=1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steadyview.catalog import Catalog, Gap, ViewSpec
+from steadyview.catalog import Catalog, Gap, Subscription, ViewSpec
 
 
 @pytest.fixture
@@ -48,3 +48,45 @@ def test_gaps_behind_what_can_be_read_are_forgotten_and_go_with_their_view(
     catalog.views.drop("v")
     catalog.views.remove(view)
     assert catalog.gaps.of([view]) == []
+
+
+def test_a_range_takes_in_the_gaps_within_and_says_how_many_commits_it_is(
+    catalog: Catalog, view: int
+) -> None:
+    catalog.gaps.begin({view: 2}, [Gap(view, 2, 5)])
+    wanted = Gap(view, 1, 9, 4)
+    assert catalog.gaps.compress([wanted]) == [wanted]
+    assert catalog.gaps.of([view]) == [Gap(view, 1, 9, 4, pending=1)]
+    catalog.gaps.compressed(view, 8)
+    assert catalog.gaps.around(view, 2) == Gap(view, 1, 9, 4, pending=1), "it ends later"
+    catalog.gaps.compressed(view, 9)
+    assert catalog.gaps.around(view, 2) == Gap(view, 1, 9, 4)
+    assert catalog.gaps.beside(view, 9) == (Gap(view, 1, 9, 4), None)
+    assert catalog.gaps.beside(view, 1) == (None, Gap(view, 1, 9, 4))
+    assert not Gap(view, 2, 5).compressed
+
+
+def test_no_reader_is_put_into_a_range_and_no_range_is_made_over_a_reader(
+    catalog: Catalog, view: int
+) -> None:
+    readers = catalog.subscriptions
+
+    def begun(name: str, position: int) -> Subscription | None:
+        return readers.add(name, "v", view, position, changes_only=True, manual=False)
+
+    at = begun("r", 4)
+    assert at is not None
+    over, before, behind = Gap(view, 2, 6, 3), Gap(view, 1, 4, 2), Gap(view, 4, 6, 2)
+    assert catalog.gaps.compress([over, before]) == [before]
+    assert readers.offer(at, 5)
+    assert catalog.gaps.compress([behind]) == [], "5 was handed out, and may come again"
+    assert readers.acknowledge(at, 5)
+    later = Gap(view, 5, 9, 2)
+    assert catalog.gaps.compress([behind, later]) == [later]
+    for inside in (2, 3, 6, 8):
+        assert begun(f"at {inside}", inside) is None
+        assert not readers.offer(at, inside)
+        assert not readers.pass_by(at, inside)
+        assert readers.begin_again("r", view, inside) is None
+    assert begun("other", 9) is not None
+    assert readers.offer(at, 9)

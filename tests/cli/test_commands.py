@@ -232,6 +232,29 @@ def test_history_shows_which_transaction_changed_the_view_and_by_how_much(shop):
     assert str(newest["cn"]) in succeed(shop, "history", "order_details")
 
 
+def test_compress_makes_commits_one_which_history_tells(shop):
+    cns = []
+    for region in ("west", "north"):
+        move(shop, 1, region)
+        succeed(shop, "run", "--once")
+        cns.append(newest_cn(shop))
+    before = json.loads(succeed(shop, "history", "order_details", "--json"))
+    done = json.loads(succeed(shop, "compress", "order_details", "--json"))
+    (made,) = done["ranges"]
+    assert (done["until"], made["upto"], made["commits"]) == (cns[-1], cns[-1], len(before))
+    assert done["bytes_after"] < done["bytes_before"]
+    (line,) = json.loads(succeed(shop, "history", "order_details", "--json"))
+    assert (line["cn"], line["since"], line["commits"]) == (cns[-1], made["after"], len(before))
+    error = refused(shop, "query", "SELECT * FROM order_details", "--at", str(cns[0]))
+    assert f"cn {made['after']} and cn {made['upto']}" in error["detail"]
+    told = invoke(shop, "compress", "revenue_by_region", "--until", str(cns[-1]), "--keep", "hour")
+    assert (told.exit_code, "commits up to cn" in told.stdout) == (0, True)
+    nothing = invoke(shop, "compress", "order_details", "--until", "1").stderr
+    assert "nothing to compress" in nothing
+    late = refused(shop, "compress", "order_details", "--until", "99999")
+    assert "no commit 99999" in late["message"]
+
+
 def test_verify_at_a_past_commit_uses_the_log(shop):
     before = newest_cn(shop)
     with closing(sqlite3.connect(shop / "sales.db")) as database:

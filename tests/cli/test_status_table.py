@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from steadyview.catalog import SourceState
-from steadyview.cli.status_table import status_line, status_table
+from steadyview.cli.status_table import held_back, status_line, status_table
 from steadyview.runtime.status import (
+    HoldStatus,
     ReaderStatus,
     Refusal,
     SourceStatus,
@@ -113,3 +114,16 @@ def test_readers_that_are_behind_are_named():
     text = shown(replace(STATUS, views=[replace(REVENUE, readers=readers)]))
     assert "changes after cn 3 are kept for subscription slow, 38 commits behind" in text
     assert "cache" not in text
+
+
+def test_who_has_too_much_kept_is_told_with_what_lets_it_go():
+    drop = "steadyview subscription drop slow"
+    slow = HoldStatus("subscription", "slow", 7, 21_300_000_000, too_much=True, release=drop)
+    fine = HoldStatus("audit", "crm", 9, 2_000, too_much=False, release="")
+    status = replace(STATUS, holds=[slow, fine])
+    fact = "for subscription slow 21.3 GB after cn 7 are kept beyond the retention"
+    assert held_back(status) == [f"{fact}: more than hold_back; to let go: {drop}"]
+    for fact in (*held_back(status), "for audit crm 2.0 kB after cn 9 are kept"):
+        assert fact in shown(status)
+    assert drop in status_line(status)
+    assert "crm 2.0 kB" not in status_line(status)

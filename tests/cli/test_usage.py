@@ -22,6 +22,7 @@ COMMANDS = (
     ["status"],
     ["query"],
     ["history"],
+    ["compress"],
     ["verify"],
     ["source", "list"],
     ["source", "remove"],

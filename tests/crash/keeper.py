@@ -85,6 +85,12 @@ class Keeper:
         found = self._warehouse.refresh(views, to)
         return {"cn": found.cn, "views": list(found.views), "along": list(found.along)}
 
+    def compress(
+        self, view: str, until: int | None = None, crash_at: str | None = None
+    ) -> dict[str, Any]:
+        os.environ[VARIABLE] = crash_at or ""
+        return self._warehouse.compress(view, until).to_dict()
+
     def rename(self, old: str, new: str, crash_at: str | None = None) -> list[str]:
         os.environ[VARIABLE] = crash_at or ""
         return [place.path for place in self._warehouse.rename(old, new)]

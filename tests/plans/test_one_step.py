@@ -1,4 +1,4 @@
-"""Windows taken in one step: wherever a node says that it has a state, it is the right one.
+"""Windows taken in one step, ranges compressed: wherever a node has a state, it is the right one.
 
 The rules for gaps and windows, the versions and the catalog's table are the product's; the engine
 is SQLite, and so is the recomputation. Batches end anywhere, every answer reflects another set,
@@ -24,5 +24,17 @@ def test_a_node_that_is_not_needed_at_every_cn_is_right_wherever_it_has_a_state(
     for seed in range(HISTORIES):
         assert wrong(10_000 * nodes + seed, nodes, depth, seen) is None
     assert seen["gaps"] > HISTORIES / 4
+    assert seen["states"] > HISTORIES
+    assert seen.get("stopped", 0) < HISTORIES / 10
+
+
+@pytest.mark.parametrize(("nodes", "depth"), [(3, 1), (5, 1), (4, 2)])
+def test_a_range_that_is_compressed_is_passed_on_to_those_that_read_it_later_and_no_other_moment(
+    nodes: int, depth: int
+) -> None:
+    seen: dict[str, int] = {}
+    for seed in range(HISTORIES):
+        assert wrong(20_000 * nodes + seed, nodes, depth, seen, compressing=0.3) is None
+    assert seen["compressed"] > HISTORIES / 4
     assert seen["states"] > HISTORIES
     assert seen.get("stopped", 0) < HISTORIES / 10

@@ -14,6 +14,7 @@ from steadyview.catalog.commits import MeantCommit
 from steadyview.catalog.files import FileChange
 from steadyview.catalog.gaps import Gap, Gaps
 from steadyview.catalog.gates import BoundTime
+from steadyview.catalog.holds import Hold
 from steadyview.catalog.lease import Holder, Lease, holder
 from steadyview.catalog.merging import merge_schema
 from steadyview.catalog.refreshes import Deferred
@@ -33,6 +34,7 @@ __all__ = [
     "FileChange",
     "Gap",
     "Gaps",
+    "Hold",
     "Holder",
     "Lease",
     "MeantCommit",

@@ -15,8 +15,10 @@ from steadyview.catalog.database import Database
 from steadyview.catalog.files import FileChanges
 from steadyview.catalog.gaps import Gaps
 from steadyview.catalog.gates import BoundTimes
+from steadyview.catalog.holds import Holds
 from steadyview.catalog.refreshes import Refreshes
 from steadyview.catalog.sources import Sources
+from steadyview.catalog.streams import Streams
 from steadyview.catalog.subscriptions import Subscriptions
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
@@ -41,8 +43,10 @@ class Catalog:
         self.builds = Builds(database)
         self.gaps = Gaps(database)
         self.gates = BoundTimes(database)
+        self.holds = Holds(database)
         self.refreshes = Refreshes(database)
         self.subscriptions = Subscriptions(database, clock)
+        self.streams = Streams(database, clock)
         self.files = FileChanges(database)
         self._database = database
 

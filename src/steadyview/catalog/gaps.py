@@ -6,6 +6,17 @@ Gaps of one node do not overlap, and its states end and begin at their ends. A g
 before anything of its window is written to the node's tables: whatever a crash leaves there, what
 is known of it is never too little. What reaches beyond the node's own cn is of a window that was
 begun; the next window begins where the node stands, and cuts it there.
+
+A gap is made in one of two ways: the node took (low, high] in one step, or its changes there were
+*compressed*, that is, replaced by their net effect under the label `high`. A range (a, b] with its
+first change f and its last change l is recorded as (f - 1, l]: nothing changed in (a, f) nor in
+(l, b], so these moments have the states of its ends, and only [f, l) is lost. So all of a range
+that anybody needs later is in its ends: f and l are `low + 1` and `high`.
+
+    compressed gap (low, high]  =>  no reader, base or other node stands at a cn between them
+
+Readers move by themselves; both they and `compress` look at each other's table in the transaction
+in which they write their own.
 """
 
 from __future__ import annotations
@@ -15,14 +26,27 @@ from dataclasses import astuple, dataclass
 
 from steadyview.catalog.database import Database
 
+_FIELDS = "view, low, high, commits, pending"
+
 
 @dataclass(frozen=True)
 class Gap:
-    """The node with this id has no state strictly between cn `low` and cn `high`."""
+    """The node with this id has no state strictly between cn `low` and cn `high`.
+
+    `commits`: how many changes became one there; None: the node took them in one step. `pending`:
+    some of its files may still have them one by one.
+    """
 
     view: int
     low: int
     high: int
+    commits: int | None = None
+    pending: int = 0
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the changes had been there one by one."""
+        return self.commits is not None
 
 
 class Gaps:
@@ -34,16 +58,24 @@ class Gaps:
     def of(self, views: Collection[int], after: int = -1) -> list[Gap]:
         """The gaps of these nodes that end after cn `after`, per node in ascending order."""
         marks = ", ".join("?" * len(views))
-        sql = f"SELECT view, low, high FROM gaps WHERE view IN ({marks}) AND high > ?"
+        sql = f"SELECT {_FIELDS} FROM gaps WHERE view IN ({marks}) AND high > ?"
         found = self._database.read(f"{sql} ORDER BY view, low", (*views, after))
         return [Gap(*row) for row in found]
 
     def around(self, view: int, cn: int) -> Gap | None:
         """The gap in which the cn lies; None: the node has a state there, or it is none of its."""
-        sql = "SELECT view, low, high FROM gaps WHERE view = ? AND low < ?"
+        sql = f"SELECT {_FIELDS} FROM gaps WHERE view = ? AND low < ?"
         latest = self._database.read(f"{sql} ORDER BY low DESC LIMIT 1", (view, cn))
         found = [Gap(*row) for row in latest]
         return found[0] if found and found[0].high > cn else None
+
+    def beside(self, view: int, cn: int) -> tuple[Gap | None, Gap | None]:
+        """The node's last gap that ends at the cn or before it, and its first behind it."""
+        sql = f"SELECT {_FIELDS} FROM gaps WHERE view = ?"
+        before = self._database.read(f"{sql} AND high <= ? ORDER BY low DESC LIMIT 1", (view, cn))
+        behind = self._database.read(f"{sql} AND low >= ? ORDER BY low LIMIT 1", (view, cn))
+        found = [Gap(*rows[0]) if rows else None for rows in (before, behind)]
+        return found[0], found[1]
 
     def begin(self, begun: Mapping[int, int], gaps: Iterable[Gap]) -> None:
         """Nodes, by id, go on from a cn each: what reaches further is cut there; new gaps."""
@@ -55,8 +87,39 @@ class Gaps:
             connection.executemany(
                 "DELETE FROM gaps WHERE view = ? AND high <= low + 1", [(view,) for view in begun]
             )
-            rows = [astuple(gap) for gap in gaps]
+            rows = [(gap.view, gap.low, gap.high) for gap in gaps]
             connection.executemany("INSERT INTO gaps (view, low, high) VALUES (?, ?, ?)", rows)
+
+    def compress(self, ranges: Iterable[Gap]) -> list[Gap]:
+        """Record what is about to be compressed; gaps within become part of it. Those recorded.
+
+        A range is left out in which a reader has begun meanwhile, or to which one was handed out.
+        """
+        read = (
+            "SELECT 1 FROM subscriptions"
+            " WHERE view = :view AND position < :high AND offered > :low"
+            " UNION SELECT 1 FROM streams WHERE view = :view AND after < :high AND upto > :low"
+        )
+        found = []
+        with self._database.write() as connection:
+            for gap in ranges:
+                place = {"view": gap.view, "low": gap.low, "high": gap.high}
+                if connection.execute(read, place).fetchone() is None:
+                    connection.execute(
+                        "DELETE FROM gaps WHERE view = :view AND low >= :low AND high <= :high",
+                        place,
+                    )
+                    connection.execute(
+                        f"INSERT INTO gaps ({_FIELDS}) VALUES (?, ?, ?, ?, 1)", astuple(gap)[:4]
+                    )
+                    found.append(gap)
+        return found
+
+    def compressed(self, view: int, upto: int) -> None:
+        """The files have the net effect of every range that was begun and ends up to a cn."""
+        with self._database.write() as connection:
+            sql = "UPDATE gaps SET pending = 0 WHERE view = ? AND high <= ? AND pending"
+            connection.execute(sql, (view, upto))
 
     def forget_before(self, view: int, cn: int) -> None:
         """States before cn can no longer be read, nor does anything go on from one."""

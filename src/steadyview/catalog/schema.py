@@ -11,12 +11,16 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 `file_changes` are what is still to be done to the project's view files: see `files.py`.
 `typed` holds what Spark said about the types of a view's text over some relations.
 `builds` are first builds that keep what they have read; `spans` say what that is.
-`gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`.
+`gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`. `commits`:
+how many changes were made one there, NULL where the view itself took them in one step; `pending`:
+its files may still have them one by one.
 `refreshes`: of deferred views, how far they are propagated, and for which tick they were refreshed.
 `subscriptions`: the readers of change tables, and how far each is; see `subscriptions.py`.
 `gates`: times that are bound to a cn, or to be bound; see `gates.py`. `sources.dated`: the latest
 of the commit times that the source itself gave to what is admitted.
 `warehouse.fence`: how often the lease was taken; who took it before may not write any more.
+`streams`: what was handed out to readers that keep their own positions; see `streams.py`.
+`holds`: for whom logs and changes are kept longer than the retention asks for; see `holds.py`.
 """
 
 from __future__ import annotations
@@ -68,6 +72,8 @@ _GAPS = """CREATE TABLE gaps (
         view INTEGER NOT NULL REFERENCES views (id),
         low INTEGER NOT NULL,
         high INTEGER NOT NULL CHECK (high > low),
+        commits INTEGER,
+        pending INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (view, low)
     ) STRICT, WITHOUT ROWID"""
 _REFRESHES = """CREATE TABLE refreshes (
@@ -94,6 +100,21 @@ _GATES = """CREATE TABLE gates (
         told TEXT NOT NULL DEFAULT '{}',
         bound INTEGER
     ) STRICT"""
+_STREAMS = """CREATE TABLE streams (
+        reader TEXT NOT NULL,
+        view INTEGER NOT NULL,
+        after INTEGER NOT NULL,
+        upto INTEGER NOT NULL,
+        moved INTEGER NOT NULL,
+        PRIMARY KEY (reader, upto)
+    ) STRICT, WITHOUT ROWID"""
+_HOLDS = """CREATE TABLE holds (
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        cn INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        PRIMARY KEY (kind, name)
+    ) STRICT, WITHOUT ROWID"""
 _FILE_CHANGES = """CREATE TABLE file_changes (
         path TEXT PRIMARY KEY,
         was TEXT,
@@ -198,6 +219,8 @@ STATEMENTS = (
     _REFRESHES,
     _SUBSCRIPTIONS,
     _GATES,
+    _STREAMS,
+    _HOLDS,
     _FILE_CHANGES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -277,8 +300,15 @@ _FROM_8 = (
     _GATES,
     "ALTER TABLE warehouse ADD COLUMN fence INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE sources ADD COLUMN dated INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE gaps RENAME TO gaps_8",
+    _GAPS,
+    "INSERT INTO gaps (view, low, high) SELECT view, low, high FROM gaps_8",
+    "DROP TABLE gaps_8",
+    _STREAMS,
+    _HOLDS,
     f"UPDATE warehouse SET format = {FORMAT}",
 )
+"""No times were bound, no changes compressed."""
 _STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7, _FROM_8)
 UPGRADES = {
     found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)

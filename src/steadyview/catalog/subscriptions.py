@@ -9,8 +9,9 @@ it begins again, with an `epoch` more.
 
 Readers move their positions by themselves, whichever process keeps the views: each move is one
 transaction here, and one of an older epoch moves nothing. What a position needs is kept for it:
-`views.forget_before` reads this table in its own transaction, so that no state is forgotten which
-a subscription was just given.
+`views.forget_before` and `gaps.compress` read this table in their own transactions, so that nothing
+is forgotten or compressed at which a subscription was just put; and none is put into the inside of
+a compressed range.
 """
 
 from __future__ import annotations
@@ -105,13 +106,16 @@ class Subscriptions:
     def offer(self, known: Subscription, upto: int) -> bool:
         """What leads to a cn is about to be handed out; False: it is not what it was any more.
 
-        At its position that is the state with which it begins.
+        At its position that is the state with which it begins. False also where the cn lies inside
+        a range that was compressed meanwhile: nothing may end there any more.
         """
         sql = (
             f"UPDATE subscriptions SET offered = max(offered, ?), state = iif(state = {DUE},"
             f" {OFFERED}, state) WHERE name = ? AND epoch = ? AND view = ?"
         )
         with self._database.write() as connection:
+            if compressed(connection, known.view, upto):
+                return False
             values = (upto, known.name, known.epoch, known.view)
             return connection.execute(sql, values).rowcount == 1
 
@@ -133,13 +137,16 @@ class Subscriptions:
     def pass_by(self, known: Subscription, upto: int) -> bool:
         """No commit up to a cn has changed the view: nothing is to be received.
 
-        False: something that was handed out is not acknowledged, or it is not what it was.
+        False: something that was handed out is not acknowledged, or it is not what it was, or the
+        cn lies inside a range that was compressed meanwhile.
         """
         sql = (
             "UPDATE subscriptions SET position = ?, offered = ? WHERE name = ? AND epoch = ?"
             f" AND view = ? AND position = offered AND position <= ? AND state = {DONE}"
         )
         with self._database.write() as connection:
+            if compressed(connection, known.view, upto):
+                return False
             values = (upto, upto, known.name, known.epoch, known.view, upto)
             return connection.execute(sql, values).rowcount == 1
 
@@ -163,7 +170,14 @@ class Subscriptions:
 def _kept(connection: sqlite3.Connection, view: int, cn: int) -> bool:
     """Whether the view's state at the cn is kept, as of this transaction."""
     sql = "SELECT 1 FROM views WHERE id = ? AND state <> 'dropped' AND oldest_cn <= ?"
-    return connection.execute(sql, (view, cn)).fetchone() is not None
+    known = connection.execute(sql, (view, cn)).fetchone() is not None
+    return known and not compressed(connection, view, cn)
+
+
+def compressed(connection: sqlite3.Connection, view: int, cn: int) -> bool:
+    """Whether the cn lies inside a range that was compressed, as of this transaction."""
+    sql = "SELECT 1 FROM gaps WHERE view = ? AND low < ? AND high > ? AND commits IS NOT NULL"
+    return connection.execute(sql, (view, cn, cn)).fetchone() is not None
 
 
 def _subscription(row: tuple[Any, ...]) -> Subscription:

@@ -355,6 +355,7 @@ class Views:
                 connection.execute("DELETE FROM bases WHERE view = ?", (view_id,))
                 connection.execute("DELETE FROM gaps WHERE view = ?", (view_id,))
                 connection.execute("DELETE FROM refreshes WHERE view = ?", (view_id,))
+                connection.execute("DELETE FROM streams WHERE view = ?", (view_id,))
                 connection.execute("DELETE FROM views WHERE id = ?", (view_id,))
 
     def publish(self, updates: Sequence[Published]) -> None:

@@ -12,6 +12,7 @@ import typer
 from steadyview.cli import (
     check,
     check_history,
+    compress,
     explain,
     graph,
     history,
@@ -46,6 +47,7 @@ app.command("explain")(explain.command)
 app.command("graph")(graph.command)
 app.command("run")(run.command)
 app.command("refresh")(refresh.command)
+app.command("compress")(compress.command)
 app.command("status")(status.command)
 app.command("query")(query.command)
 app.command("history")(history.command)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from steadyview.runtime.serving import Commit
 
 _COLUMNS = ("cn", "time", "source", "transaction", "added", "removed")
-_MORE = ("since", "bound")
+_MORE = ("since", "commits", "bound")
+"""Columns that are shown where something is in them."""
 
 
 def command(

@@ -14,7 +14,7 @@ from steadyview.cli.opening import opened, tell_rights
 from steadyview.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from steadyview.cli.progress import json_lines, progress_display
 from steadyview.cli.reporting import ExitCode, reporting
-from steadyview.cli.status_table import source_errors, view_errors
+from steadyview.cli.status_table import held_back, source_errors, view_errors
 from steadyview.cli.stopping import run_until_signalled
 from steadyview.cli.tables import note, print_json
 
@@ -97,7 +97,7 @@ def _run_once(warehouse: Warehouse, chosen: _Chosen, *, as_json: bool) -> None:
         f"{summary.seconds:.1f} s",
     )
     print(f"cn {summary.cn}: {', '.join(done)}")
-    for error in (*source_errors(status), *view_errors(status)):
+    for error in (*source_errors(status), *view_errors(status), *held_back(status)):
         note(error)
     _exit_if_wrong(status)
 

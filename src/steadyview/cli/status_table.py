@@ -10,9 +10,10 @@ from rich.text import Text
 
 from steadyview.cli.tables import table
 from steadyview.cli.values import iso_time
+from steadyview.runtime.byte_sizes import bytes_said
 
 if TYPE_CHECKING:
-    from steadyview.runtime.status import SourceStatus, Status, ViewStatus
+    from steadyview.runtime.status import HoldStatus, SourceStatus, Status, ViewStatus
 
 _GOOD = frozenset({"active", "capturing", "idle"})
 
@@ -20,7 +21,8 @@ _GOOD = frozenset({"active", "capturing", "idle"})
 def status_table(status: Status) -> Group:
     """Headline, sources, views, and below them what is wrong with any of them."""
     tables = (_headline(status), _sources(status), _views(status))
-    told = (*_deferred(status), *_gates(status), *_readers(status), *_building(status))
+    told = (*_deferred(status), *_gates(status), *_readers(status), *_holds(status))
+    told = (*told, *_building(status))
     return Group(*tables, *told, *_unaudited(status), *_unwritten(status), *_errors(status))
 
 
@@ -32,7 +34,7 @@ def status_line(status: Status) -> str:
     sources = ", ".join(f"{s.name} lag {_seconds(s.lag_seconds)}" for s in status.sources)
     views = ", ".join(f"{v.name} cn {_known(v.cn)} ({_how(v)})" for v in status.views)
     line = f"cn {_known(status.cn)} | {sources or 'no sources'} | {views or 'no views'}"
-    faults = [status.error, *(s.error for s in status.sources)]
+    faults = [status.error, *(s.error for s in status.sources), *held_back(status)]
     faults += [f"{v.name}: {text}" for v in status.views for text in _wrong(v)]
     return " | ".join([line, *(fault.splitlines()[0] for fault in faults if fault)])
 
@@ -125,6 +127,22 @@ def _readers(status: Status) -> list[Text]:
         )
         for v, r in late
     ]
+
+
+def _holds(status: Status) -> list[Text]:
+    """For whom is kept what the retention would let go."""
+    return [Text(_hold(h), style="yellow" if h.too_much else "dim") for h in status.holds]
+
+
+def _hold(hold: HoldStatus) -> str:
+    who, size = f"{hold.kind} {hold.name}", bytes_said(hold.bytes)
+    fact = f"for {who} {size} after cn {hold.cn} are kept beyond the retention"
+    return f"{fact}: more than hold_back; to let go: {hold.release}" if hold.too_much else fact
+
+
+def held_back(status: Status) -> list[str]:
+    """Who has more kept than hold_back allows, and what to do about it."""
+    return [_hold(hold) for hold in status.holds if hold.too_much]
 
 
 def _building(status: Status) -> list[Text]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,22 +108,36 @@ def entries(root: Path, actions: pa.Table) -> list[FileEntry]:
     return sorted(found, key=lambda e: e.relative)
 
 
-def collect(root: Path, folder: Path, ranges: Ranges | None = None) -> list[AddedFile]:
+def collect(
+    root: Path, folder: Path, ranges: Ranges | None = None, ranged: Sequence[str] = ()
+) -> list[AddedFile]:
     """The Parquet files that Spark finished writing below `folder` (also in sub-folders).
 
     Requires Spark's `_SUCCESS`; rows come from the footers; files without rows are left out.
-    `ranges` is what the caller knows to hold for all of them.
+    `ranges` is what the caller knows to hold for all of them; those of the columns `ranged` are
+    each file's own.
     """
     if not (folder / "_SUCCESS").is_file():
         raise StorageDamaged(f'folder "{folder}" is incomplete', detail="it has no file _SUCCESS")
-    found = (_described(root, path, ranges or {}) for path in sorted(folder.rglob("*.parquet")))
+    paths = sorted(folder.rglob("*.parquet"))
+    found = (_described(root, path, ranges or {}, ranged) for path in paths)
     return [file for file in found if file.rows]
 
 
-def _described(root: Path, path: Path, ranges: Ranges) -> AddedFile:
+def _described(root: Path, path: Path, ranges: Ranges, ranged: Sequence[str]) -> AddedFile:
     with told(path):
-        rows = pq.read_metadata(path).num_rows
-        return AddedFile(path.relative_to(root).as_posix(), path.stat().st_size, rows, ranges)
+        footer = pq.read_metadata(path)
+        own = {name: _own_range(footer, name) for name in ranged if footer.num_rows}
+        relative = path.relative_to(root).as_posix()
+        return AddedFile(relative, path.stat().st_size, footer.num_rows, {**ranges, **own})
+
+
+def _own_range(footer: pq.FileMetaData, column: str) -> tuple[int, int]:
+    """The smallest and the largest value of a bigint column without NULLs, by its row groups."""
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    parts = (group.column(i) for group in groups for i in range(group.num_columns))
+    known = [part.statistics for part in parts if part.path_in_schema == column]
+    return min(found.min for found in known), max(found.max for found in known)
 
 
 def _ranges(actions: pa.Table) -> Iterable[dict[str, tuple[int, int]]]:

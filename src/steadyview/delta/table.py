@@ -126,9 +126,11 @@ class Table:
         later = (first.with_name(f"{first.name}-{attempt}") for attempt in count(2))
         return next(folder for folder in chain([first], later) if not folder.exists())
 
-    def collect(self, folder: Path, ranges: Ranges | None = None) -> list[AddedFile]:
+    def collect(
+        self, folder: Path, ranges: Ranges | None = None, ranged: Sequence[str] = ()
+    ) -> list[AddedFile]:
         """What Spark wrote into `folder`; see `files.collect`."""
-        return collect(self.path, folder, ranges)
+        return collect(self.path, folder, ranges, ranged)
 
     def commit(
         self,

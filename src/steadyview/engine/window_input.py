@@ -4,8 +4,8 @@ An input is a relation of a source or another node. Answers come by key, or whol
 were not asked for before are asked, and an input that was read whole is never asked again. Versions
 are made once for the same columns and window, whoever needs them: few rows in Arrow, many by Spark.
 
-An input has a twin for nodes that take a window in one step. Both share what is asked; the twin's
-versions are made of a log in which all of the window happens at its end.
+An input has a twin for nodes that take some of a window in steps. Both share what is asked; the
+twin's versions are made of a log in which all of a step happens at its end.
 
 Where all nodes together asked for many rows, a node goes on with a *narrowed* input: the rows that
 it asked for itself. So a node that reads a relation whole does not make the others' rows many.
@@ -30,7 +30,7 @@ from steadyview.engine.local_rows import LOCAL_ROWS
 from steadyview.engine.versions_sql import AnswerView, versions_sql
 from steadyview.plans.hot_keys import key_counts, summed
 from steadyview.plans.moves import CN, FROM, TO, VERSION
-from steadyview.plans.versions import COUNT, Logged, Reply, in_one_step, versions
+from steadyview.plans.versions import COUNT, Logged, Reply, Step, in_steps, versions
 
 ARROW_LIMIT = 200_000
 """Up to so many rows may pass the driver (law 1)."""
@@ -95,16 +95,18 @@ class WindowInput:
     """Where the versions lie that Spark made, by the view's name."""
     _counted: dict[tuple[str, tuple[int, ...]], pa.Table] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
-    _in_one_step: bool = False
-    _twin: WindowInput | None = None
+    _steps: tuple[Step, ...] = ()
+    _twins: dict[tuple[Step, ...], WindowInput] = field(default_factory=dict)
 
-    def in_one_step(self) -> WindowInput:
-        """The twin, whose windows have no states but those at their start and their end."""
-        if self._twin is None:
-            self._twin = replace(
-                self, _views={}, _tables={}, _files={}, _counted={}, _in_one_step=True
+    def in_steps(self, steps: tuple[Step, ...]) -> WindowInput:
+        """The twin that has no states within these steps; itself if there are none."""
+        if not steps:
+            return self
+        if steps not in self._twins:
+            self._twins[steps] = replace(
+                self, _views={}, _tables={}, _files={}, _counted={}, _steps=steps, _twins={}
             )
-        return self._twin
+        return self._twins[steps]
 
     def narrowed(self, asked: Sequence[tuple[int | None, pa.Array | None]]) -> WindowInput:
         """The input of a node that asked for these keys by column; itself where that is no less."""
@@ -124,7 +126,7 @@ class WindowInput:
                 return self
             own.append(_Answer(Rows.of(found), column, some))
         return replace(
-            self, _answers=own, _views={}, _tables={}, _files={}, _counted={}, _twin=None
+            self, _answers=own, _views={}, _tables={}, _files={}, _counted={}, _twins={}
         )
 
     def _answered(self, column: int, keys: pa.Array, most: int) -> pa.Table:
@@ -274,8 +276,8 @@ class WindowInput:
             for a in self._answers
         ]
         logged = Logged(log)
-        if self._in_one_step:
-            logged = in_one_step(logged, after, upto)
+        if self._steps:
+            logged = in_steps(logged, self._steps)
         return versions([f"c{i}" for i in columns], logged, replies, after, upto)
 
     def _by_arrow(self, columns: Sequence[int], after: int, upto: int, *, compensated: bool) -> str:
@@ -298,8 +300,12 @@ class WindowInput:
                 names = ", ".join(n for n, _ in logged[:-1])
                 sql = f"SELECT {names}, {CN} <= {after} AS {REFLECTED} FROM {log}"
                 log = self.frames.query("log", sql)
-            if self._in_one_step:
-                inside = f"CASE WHEN {CN} > {after} AND {CN} <= {upto} THEN {upto}L ELSE {CN} END"
+            if self._steps:
+                whens = (
+                    f"WHEN {CN} <= {low} THEN {CN} WHEN {CN} <= {high} THEN {high}L"
+                    for low, high in self._steps
+                )
+                inside = f"CASE {' '.join(whens)} ELSE {CN} END"
                 names = ", ".join(n for n, _ in [*every, (COUNT, count)])
                 sql = f"SELECT {names}, {inside} AS {CN}, {REFLECTED} FROM {log}"
                 log = self.frames.query("log", sql)

@@ -26,6 +26,8 @@ import pyarrow.compute as pc
 from steadyview.plans.moves import BEGINNING, CN, FOREVER, FROM, TO, N
 
 COUNT = "_count"
+Step = tuple[int, int]
+"""Steps of a node (a, b] are ascending and do not overlap: it has no state between a and b."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,29 @@ class Reply:
         return mine
 
 
-def in_one_step(log: Logged, after: int, upto: int) -> Logged:
-    """The log as if all of (after, upto] had happened at once, at `upto`; what reflects it stays.
+def step_ends(cns: np.ndarray, steps: Sequence[Step]) -> np.ndarray:
+    """For each cn the end of the step that it lies in; the cn itself if it lies in none.
 
-    So versions have two states, at `after` and at `upto`, and what cancels in between is nothing.
-
-    >>> log = Logged(pa.table({"_count": [1, 1, -1, 1], "_cn": [3, 4, 6, 7]}))
-    >>> in_one_step(log, 3, 6).rows["_cn"].to_pylist()
+    >>> step_ends(np.array([3, 4, 6, 7]), [(3, 6)]).tolist()
     [3, 6, 6, 7]
     """
-    cn = log.rows[CN].to_numpy()
-    moved = np.where((cn > after) & (cn <= upto), upto, cn)
+    if not steps:
+        return cns
+    lows, highs = np.array(steps, dtype=np.int64).T
+    place = np.minimum(np.searchsorted(highs, cns, side="left"), len(steps) - 1)
+    return np.where((cns > lows[place]) & (cns <= highs[place]), highs[place], cns)
+
+
+def in_steps(log: Logged, steps: Sequence[Step]) -> Logged:
+    """The log as if all of each step (a, b] had happened at once, at b; what reflects it stays.
+
+    So versions have no states within a step, and what cancels there is nothing.
+
+    >>> log = Logged(pa.table({"_count": [1, 1, -1, 1], "_cn": [3, 4, 6, 7]}))
+    >>> in_steps(log, [(3, 6)]).rows["_cn"].to_pylist()
+    [3, 6, 6, 7]
+    """
+    moved = step_ends(log.rows[CN].to_numpy(), steps)
     place = log.rows.schema.get_field_index(CN)
     return Logged(log.rows.set_column(place, CN, pa.array(moved, pa.int64())))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from steadyview.errors import StorageUnavailable
+from steadyview.runtime.compressing import CompressWanted
 from steadyview.runtime.control import Answer, Stream, write_answer
 from steadyview.runtime.keeping import Keeping
 from steadyview.runtime.refreshing import CarryWanted, RefreshWanted
@@ -73,6 +74,9 @@ class Attendant:
             ),
             "rename": lambda: self._wished(lambda k: _places(k, request)),
             "refresh": lambda: self._wished(lambda k: _refreshed(k, request)),
+            "compress": lambda: self._wished(
+                lambda k: k.compress(CompressWanted.of(request)).to_dict()
+            ),
             "carry": lambda: self._wished(lambda k: k.carry(CarryWanted.of(request))),
             "rebuild": lambda: self._wished(lambda k: k.rebuild(request["name"])),
         }

@@ -38,8 +38,9 @@ from steadyview.plans.ends import Ends
 from steadyview.plans.links import links
 from steadyview.plans.plan import FromRelation
 from steadyview.plans.shared_join import SharedJoin
+from steadyview.plans.versions import step_ends
 from steadyview.query.moment import Moment
-from steadyview.runtime.gaps import Window, Windows
+from steadyview.runtime.gaps import Window, Windows, steps_upto
 from steadyview.runtime.grouping import GroupMember, together
 from steadyview.runtime.inputs import RelationInputs, at_ends, node_input, rows_per_cn
 from steadyview.runtime.known_columns import KnownColumns
@@ -209,7 +210,7 @@ class Batch:
         ]
         found = Windows(self._gaps, windows, upto, partial(self._stands, reached={}))
         for share in behind:
-            share.one_step = found.one_step(share.id)
+            share.steps = found.steps(share.id)
         return found
 
     def _touched_relations(
@@ -245,7 +246,7 @@ class Batch:
                 if key not in self._nodes:
                     self._nodes[key] = self._of_node(*key)
                 read = self._nodes[key]
-            share.inputs[scan.number] = read.in_one_step() if share.one_step else read
+            share.inputs[scan.number] = read.in_steps(steps_upto(share.steps, share.upto))
 
     def _of_node(self, parent: int, window: tuple[int, int], ends: Ends | None) -> WindowInput:
         columns = {
@@ -397,9 +398,6 @@ class Batch:
         except Exception as error:
             if not is_data_error(error):
                 raise
-            if share.one_step:
-                version = work.store.delta.version()
-                return Done(work, work.after, version, error=reason(error), mendable=True)
             return self._stopped(share, error)
 
     def _appended(self, share: Share, upto: int) -> Done:
@@ -428,15 +426,19 @@ class Batch:
     # --- a node that fails -------------------------------------------------------------------
 
     def _stopped(self, share: Share, error: Exception) -> Done:
-        """Find the first cn whose change cannot be computed; keep what comes before it."""
-        work = share.work
+        """Find the first cn whose change cannot be computed; keep what comes before it.
+
+        What is taken in one step fails as a whole.
+        """
+        work, steps = share.work, steps_upto(share.steps, share.upto)
         assert work.after is not None
         cns = np.unique(np.concatenate([i.cns() for i in share.inputs.values()]))
-        cns = cns[(cns > work.after) & (cns <= share.upto)]
+        cns = np.unique(step_ends(cns[(cns > work.after) & (cns <= share.upto)], steps))
         place = first_failing(lambda n: self._fails(share, int(cns[n])), 0, len(cns) - 1)
         if place is None:
             return self._appended(share, share.upto)
-        before = int(cns[place]) - 1
+        failing = int(cns[place])
+        before = next((low for low, high in steps if high == failing), failing - 1)
         if before <= work.after or not share.touched(before):
             done = Done(work, max(before, work.after), work.store.delta.version())
         else:

@@ -2,12 +2,14 @@
 
 An offset is (incarnation, cn): the id of the view's row, and the last cn whose changes were read.
 Before the first state, its cn is BEFORE. Nothing is kept for such a reader beyond the retention:
-one that comes too late, or over a view that was built anew, is told to begin again.
+one that comes too late, or over a view that was built anew, is told to begin again. What it was
+given lately is not compressed, for it may ask once more (`catalog/streams.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,14 +18,14 @@ from typing import Any
 import pyarrow as pa
 
 from steadyview.catalog import Catalog, ViewRow
-from steadyview.errors import OutsideRetention
+from steadyview.errors import OutsideRetention, StorageUnavailable
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.file_reading import ViewPart, state_parts
 from steadyview.runtime.kept import shape_of
 from steadyview.runtime.project import load_project
 from steadyview.runtime.state_kept import check_no_gap
 from steadyview.runtime.subscribing import begins_at, check_has_changes, named_view, reach
-from steadyview.warehouse.change_rows import OWN, ChangeRows, as_changes
+from steadyview.warehouse.change_rows import OWN, ChangeRows, Seen, as_changes
 from steadyview.warehouse.view_store import ViewStore
 
 BEFORE = -1
@@ -55,18 +57,23 @@ class StatePart:
 
 @dataclass(frozen=True)
 class ChangePart:
-    """The changes of (after, upto] of the view with this id."""
+    """The changes of (after, upto] of the view with this id, as they were `seen`.
+
+    Several parts of one batch are read at different times: together they are its changes.
+    """
 
     root: Path
     view: int
     after: int
     upto: int
+    seen: Seen
 
     def tables(self) -> Iterator[pa.Table]:
         """The rows, in the order of their cns."""
         with Catalog.open(self.root, SystemClock()) as catalog:
             row = catalog.views.row(self.view)
-            yield _changes(self.root, catalog, row, self.upto).rows(self.after, self.upto)
+            changes = _changes(self.root, catalog, row, self.upto, self.seen)
+            yield changes.rows(self.after, self.upto)
 
 
 class ReadableChanges:
@@ -116,9 +123,21 @@ class ReadableChanges:
                 time = catalog.commits.time_of(end.cn)
                 found = state_parts(self._root, catalog, row.id, end.cn)
                 return [StatePart(part, end.cn, time) for part in found]
-            ends = _changes(self._root, catalog, row, end.cn).ends(start.cn, PART)
+            seen = _changes(self._root, catalog, row, end.cn).seen(start.cn)
+            ends = _changes(self._root, catalog, row, end.cn, seen).ends(start.cn, PART)
         cuts = pairwise([start.cn, *ends])
-        return [ChangePart(self._root, row.id, after, upto) for after, upto in cuts]
+        return [ChangePart(self._root, row.id, after, upto, seen) for after, upto in cuts]
+
+    def hand_out(self, reader: str, start: Offset, end: Offset) -> bool:
+        """The reader is given what leads from one offset to the other, perhaps more than once.
+
+        False: what would end there was compressed meanwhile. Who may not write to the warehouse can
+        read, and is told when what it has not read yet was compressed.
+        """
+        after = end.cn if start.cn == BEFORE else start.cn
+        with self._catalog() as catalog, suppress(StorageUnavailable):
+            return catalog.streams.hand_out(reader, end.incarnation, after, end.cn)
+        return True
 
     def _of(self, catalog: Catalog, offset: Offset) -> ViewRow:
         """The view that the offset is of, which still has what comes after it."""
@@ -148,8 +167,10 @@ class ReadableChanges:
         return Catalog.open(self._root, SystemClock())
 
 
-def _changes(root: Path, catalog: Catalog, row: ViewRow, upto: int) -> ChangeRows:
-    return ChangeRows(ViewStore(root, row, shape_of(row)), catalog.commits, upto)
+def _changes(
+    root: Path, catalog: Catalog, row: ViewRow, upto: int, seen: Seen | None = None
+) -> ChangeRows:
+    return ChangeRows(ViewStore(root, row, shape_of(row)), catalog, row.id, upto, seen)
 
 
 def offset_of(told: dict[str, Any]) -> Offset:

@@ -23,6 +23,7 @@ from steadyview.plans.project import Project
 from steadyview.plans.scan import Scan, scans
 from steadyview.plans.split_join import SplitJoin
 from steadyview.plans.union_all import UnionAll
+from steadyview.runtime.byte_sizes import bytes_said
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.plan_words import PARTS, PlanWords, said
 from steadyview.runtime.planning import VERSIONS, Planned, rank
@@ -367,18 +368,6 @@ def _node_notes(node: dict[str, Any], tree: Element) -> Iterator[str]:
         words = {"rows": "rows", "changes": "changes", "state": "state"}
         parts = [(words[k], node["size"][k]) for k in words if node["size"].get(k) is not None]
         yield ", ".join(f"{w} {s['rows']:,} ({bytes_said(s['bytes'])})" for w, s in parts)
-
-
-def bytes_said(size: int) -> str:
-    """A size as a person says it.
-
-    >>> bytes_said(512), bytes_said(2_048_000)
-    ('512 B', '2.0 MB')
-    """
-    value, units = float(size), ["B", "kB", "MB", "GB"]
-    while value >= 1000 and len(units) > 1:
-        value, units = value / 1000, units[1:]
-    return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"
 
 
 def _asked_text(tree: Element) -> str:

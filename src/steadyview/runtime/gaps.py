@@ -1,13 +1,13 @@
 """At which cns nodes have states: at every one that lies in none of their gaps.
 
 A node whose states only count at the ends of batches takes the window (after, upto] in one step;
-its states are those at `after` and at `upto`, and what lies between is a gap. Who reads it has a
-state at most where it has one:
+its states are those at `after` and at `upto`, and what lies between is a gap. Changes that were
+compressed leave one as well. Who reads a node has a state at most where that has one:
 
     a node has a state at c  =>  every node that it reads has a state at c
 
 So a window ends where all the nodes that it is made of have a state, and it has a gap where one of
-them has: a node then takes the whole of it in one step, whatever it is kept at.
+them has: a node takes that much of it in one step, whatever it is kept at.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from steadyview.catalog import Gap, Gaps
 from steadyview.errors import ViewStopped
+from steadyview.plans.versions import Step
 
 
 class KnownGaps:
     """The gaps of some nodes.
 
     >>> known = KnownGaps([Gap(1, 4, 9), Gap(1, 9, 12), Gap(2, 0, 4)])
-    >>> known.around(1, 9), known.around(1, 11)
-    (None, Gap(view=1, low=9, high=12))
+    >>> known.around(1, 9), known.around(1, 11) == Gap(1, 9, 12)
+    (None, True)
     >>> known.newest_common({1: 12, 2: 30}, 11), known.newest_common({1: 12, 2: 2}, 11)
     (9, 2)
     """
@@ -46,11 +48,12 @@ class KnownGaps:
         place = bisect_right(gaps, cn, key=lambda g: g.high)
         return gaps[place] if place < len(gaps) and gaps[place].low < cn else None
 
-    def within(self, node: int, after: int, upto: int) -> bool:
-        """Whether a gap overlaps the window (after, upto]."""
+    def within(self, node: int, after: int, upto: int) -> list[Step]:
+        """What of its gaps lies in the window (after, upto]."""
         gaps = self._of[node]
         place = bisect_right(gaps, after, key=lambda g: g.high)
-        return place < len(gaps) and gaps[place].low < upto
+        inside = takewhile(lambda g: g.low < upto, gaps[place:])
+        return [(max(gap.low, after), min(gap.high, upto)) for gap in inside]
 
     def cut(self, node: int, cn: int) -> bool:
         """Forget what lies beyond the cn; whether there was anything."""
@@ -102,7 +105,7 @@ class Window:
 
 
 class Windows:
-    """The windows of one piece: which are taken in one step, and where each ends.
+    """The windows of one piece: what of them is taken in one step, and where each ends.
 
     What gaps they make is recorded when this is made, before anything of them is written.
     """
@@ -119,16 +122,16 @@ class Windows:
         self._known = KnownGaps(gaps.of({i for w in windows for i in (w.node, *w.reads)}, after))
         self._may_reach: dict[int, int] = {}
         """Where each window ends if all goes well."""
-        self._one_step: set[int] = set()
+        self._steps: dict[int, tuple[Step, ...]] = {}
         self._moving: set[int] = set()
         cut = [w for w in windows if self._known.cut(w.node, w.after)]
-        new = [gap for w in windows if (gap := self._entered(w)) is not None]
+        new = [gap for w in windows for gap in self._entered(w)]
         if cut or new:
             gaps.begin({w.node: w.after for w in windows}, new)
 
-    def one_step(self, node: int) -> bool:
-        """Whether the node's window is taken in one step."""
-        return node in self._one_step
+    def steps(self, node: int) -> tuple[Step, ...]:
+        """What of the node's window is taken in one step each, as far as it may reach."""
+        return self._steps[node]
 
     def end(self, node: int, stand: Mapping[int, int]) -> int:
         """Where the node's window ends; where it begins, if the node has to wait.
@@ -144,31 +147,59 @@ class Windows:
             raise _half_written(begun)
         return window.after if found < begun else begun
 
-    def _entered(self, window: Window) -> Gap | None:
-        """What is found out about a window: the gap that it makes, if any."""
+    def _entered(self, window: Window) -> list[Gap]:
+        """What is found out about a window: the gaps that it makes."""
         node, after = window.node, window.after
         known = self._may_reach
         reach = {i: known[i] if i in known else self._stands(i) for i in window.reads}
         upto = max(self._known.newest_common(reach, self._upto), after)
         if not window.held:
             self._may_reach[node] = upto
-        if not window.every_state or any(self._known.within(i, after, upto) for i in window.reads):
-            self._one_step.add(node)
+        steps = [(after, upto)]
+        if window.every_state:
+            steps = joined(s for i in window.reads for s in self._known.within(i, after, upto))
+        self._steps[node] = steps_upto(steps, upto)
         read = (i in self._moving or (i not in known and reach[i] > after) for i in reach)
         if upto > after and (window.touched or any(read) or self._behind(window)):
             self._moving |= {node} - self._held
         else:
-            return None
-        if node not in self._one_step or upto <= after + 1:
-            return None
-        gap = Gap(node, after, upto)
-        self._known.add(gap)
-        return gap
+            return []
+        gaps = [Gap(node, low, high) for low, high in self._steps[node]]
+        for gap in gaps:
+            self._known.add(gap)
+        return gaps
 
     def _behind(self, window: Window) -> bool:
         """Whether something that it reads is further, and so may have changed already."""
         read = (self._windows[i] for i in window.reads if i in self._may_reach)
         return any(other.after > window.after for other in read)
+
+
+def joined(steps: Iterable[Step]) -> list[Step]:
+    """Steps that overlap as one; those that only touch stay two.
+
+    >>> joined([(7, 9), (1, 4), (4, 6), (3, 5)])
+    [(1, 6), (7, 9)]
+    >>> joined([(1, 4), (4, 6)])
+    [(1, 4), (4, 6)]
+    """
+    found: list[Step] = []
+    for low, high in sorted(steps):
+        if found and low < found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return found
+
+
+def steps_upto(steps: Iterable[Step], upto: int) -> tuple[Step, ...]:
+    """The steps of a window that ends at a cn; one of a single cn is none.
+
+    >>> steps_upto([(1, 2), (2, 5), (6, 9)], 8)
+    ((2, 5), (6, 8))
+    """
+    ends = ((low, min(high, upto)) for low, high in steps)
+    return tuple((low, high) for low, high in ends if high > low + 1)
 
 
 def _half_written(cn: int) -> ViewStopped:

@@ -18,6 +18,7 @@ from steadyview.runtime.status import (
     Status,
     ViewStatus,
     build_progress,
+    hold_status,
     refresh_status,
     source_status,
     table_status,
@@ -60,6 +61,7 @@ class Glance:
             self._views(),
             None if self._error is None else str(self._error),
             self._gates(),
+            hold_status(self._catalog, self._project.hold_back),
         )
 
     def _gates(self) -> list[GateStatus]:

@@ -61,7 +61,7 @@ def _with_readers(share: Share, later: Sequence[Share]) -> Iterator[GroupMember]
 
 def _alike(reader: Share, share: Share) -> bool:
     """Whether the windows of both are the same, and taken in the same way."""
-    same = reader.work.after == share.work.after and reader.one_step == share.one_step
+    same = reader.work.after == share.work.after and reader.steps == share.steps
     return same and not share.work.held and reader.work.unfinished in (None, share.upto)
 
 

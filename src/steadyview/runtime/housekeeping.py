@@ -18,6 +18,7 @@ from steadyview.crash_points import crash_point
 from steadyview.delta import Table, compaction
 from steadyview.errors import OutsideRetention, StorageDamaged
 from steadyview.runtime.building import clear_builds
+from steadyview.runtime.holding_back import audited, holds
 from steadyview.runtime.kept import inputs_of
 from steadyview.runtime.parts import Parts
 from steadyview.warehouse.view_store import Shape, ViewStore
@@ -29,8 +30,6 @@ CROWDED = 8 * compaction.MANY_FILES
 """With more of them in a table things are tidied up at once: no life may be as long as `EVERY`."""
 READERS = timedelta(hours=1)
 """Unlisted files stay so long for readers that still use them."""
-AUDITED = timedelta(days=7)
-"""The log since the last audit of a relation stays at most so long for the next one."""
 
 
 class Housekeeping:
@@ -73,11 +72,17 @@ class Housekeeping:
         self._remove_dropped()
         clear_builds(self._parts)
         self.logs()
+        with suppress(StorageDamaged):
+            catalog.holds.found(holds(self._parts, cutoff))
 
     def _drop_paused(self) -> None:
-        """Drop the views whose files have been gone for as long as states are retained."""
+        """Drop the views whose files have been gone for as long as states are retained.
+
+        Streams that were away for so long are forgotten as well.
+        """
         retention = int(self._parts.project.retention.total_seconds() * 1_000_000)
         since = self._parts.clock.now_us() - retention
+        self._parts.catalog.streams.forget_before(since)
         for row in self._parts.catalog.views.all():
             if row.paused is not None and row.paused < since:
                 self._parts.catalog.views.drop(row.name)
@@ -150,17 +155,6 @@ class Housekeeping:
         crash_point("bases-invalidated")
         store.base.vacuum(READERS)
 
-    def _audited(self) -> list[int]:
-        """Where the last audits are of: the log leads from there to the next ones.
-
-        An audit that has not come for a week, whatever the reason, is not waited for.
-        """
-        parts = self._parts
-        on = (n for n, settings in parts.project.sources.items() if settings["audit"] != "off")
-        audits = [a for name in on for a in parts.catalog.audits.last(name).values()]
-        since = parts.clock.now_us() - int(AUDITED.total_seconds() * 1_000_000)
-        return [audit.cn for audit in audits if audit.hashes and audit.at >= since]
-
     def _read_from(self, row: ViewRow) -> list[int]:
         """Where the nodes stand that read this one, and the first states that are built of it."""
         catalog = self._parts.catalog
@@ -176,7 +170,7 @@ class Housekeeping:
         built = [build.cn for build in catalog.builds.all()]
         # changes are told with their times, and the commit table goes no further than the log
         subscribed = catalog.subscriptions.held()
-        needed = min([cutoff, *reached, *built, *self._audited(), *subscribed])
+        needed = min([cutoff, *reached, *built, *audited(self._parts).values(), *subscribed])
         state = catalog.sources.state(source)
         first = min(catalog.commits.seq_upto(source, needed), state.settled) + 1
         for relation in catalog.sources.schemas(source):

@@ -19,6 +19,7 @@ from steadyview.papers.recording import Recordings
 from steadyview.query.moment import open_moment
 from steadyview.runtime.auditing import Auditor, Unequal
 from steadyview.runtime.captures import Captures, conditions
+from steadyview.runtime.compressing import Compressed, Compressing, CompressWanted
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.parts import Parts
@@ -119,6 +120,7 @@ class Keeping:
             conditions(parts),
         )
         self._housekeeping = Housekeeping(parts)
+        self._compressing = Compressing(parts)
         self.tables = Tables(parts)
         self._builder: threading.Thread | None = None
         self._builder_error: Exception | None = None
@@ -223,6 +225,7 @@ class Keeping:
         )
         self._maintainer.apply()
         self.tables.now()
+        self._compressing.now()
         self._stand_still()
         for source in self._auditor.due(sorted(self._parts.sources.keys() - wrong.keys())):
             for unequal in self._auditor.audit(source):
@@ -328,6 +331,8 @@ class Keeping:
         self._maintainer.mend()
         self._build()
         self._housekeeping.sometimes()
+        if self._compressing.due() and not (self._building() or self.tables.writing):
+            self._compressing.now()
         self.tables.beside()
         available = self.captures.available()
         self._examine(available)
@@ -383,6 +388,11 @@ class Keeping:
     def refresh(self, wanted: RefreshWanted) -> Refreshed:
         """Show views as of one moment, together."""
         return self._maintainer.refresh(wanted)
+
+    def compress(self, wanted: CompressWanted) -> Compressed:
+        """Replace ranges of a view's changes by their net effect."""
+        self.tables.settle()
+        return self._compressing.compressed(wanted)
 
     def carry(self, wanted: CarryWanted) -> int:
         """Have the changes of views at hand up to one moment, shown or not."""

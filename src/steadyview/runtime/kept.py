@@ -32,6 +32,7 @@ from steadyview.runtime.planning import VERSIONS, Planned
 from steadyview.runtime.spark_types import Columns
 from steadyview.timing.schedules import RefreshSchedule, refresh_target, schedule
 from steadyview.views.analyze import analyze
+from steadyview.views.compression import Compression, compression
 from steadyview.views.join_tree import join_tree
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import with_view_renamed
@@ -86,6 +87,7 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             "inputs": dict(inputs),
             "table": None if plan.text is None else plan.text.table,
             "changes": None if plan.text is None else plan.text.changes,
+            "compress": None if plan.text is None else plan.text.compress,
             "refresh": None if plan.text is None else refresh_properties(plan.text),
             # without what the sources said of them last, which changes by itself
             "relations": [replace(r, evidence="").to_json() for r in plan.relations],
@@ -115,6 +117,8 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
         asked["steadyview.table"] = found["table"]
     if found.get("changes") is not None:
         asked["steadyview.changes"] = found["changes"]
+    if found.get("compress") is not None:
+        asked["steadyview.compress"] = found["compress"]
     asked |= found.get("refresh") or {}
     made = Planned(
         name,
@@ -182,6 +186,12 @@ def shape_of(row: ViewRow) -> Shape:
 def trailing_of(row: ViewRow, kind: str = TABLES) -> Trailing:
     """How far its table of that kind may trail."""
     return trailing(_described(row).get("table" if kind == TABLES else "changes"))
+
+
+def compression_of(row: ViewRow) -> Compression | None:
+    """Which single moments of its past are given up; None: all are kept."""
+    found = _described(row).get("compress")
+    return None if found is None else compression(found)
 
 
 def reach_of(row: ViewRow, deferred: Deferred | None) -> int | None:

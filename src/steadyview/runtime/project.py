@@ -22,10 +22,12 @@ from typing import Any
 
 from steadyview.errors import ConfigError
 from steadyview.nearest import did_you_mean
+from steadyview.runtime.byte_sizes import parse_size
 from steadyview.timing import UnknownZone, check_zone
 
 FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
+DEFAULT_HOLD_BACK = 20_000_000_000
 
 _SECTIONS = ("project", "spark", "sources")
 _PROJECT_KEYS = (
@@ -33,10 +35,11 @@ _PROJECT_KEYS = (
     "warehouse",
     "retention",
     "timezone",
-    "shared",
-    "class_archive",
     "gate_limit",
     "clock_limit",
+    "hold_back",
+    "shared",
+    "class_archive",
 )
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -57,6 +60,7 @@ _EXAMPLES = {
     "timezone": '"Europe/Berlin"',
     "gate_limit": '"30s"',
     "clock_limit": '"60s"',
+    "hold_back": '"20 GB"',
     "type": '"postgresql", or "sqlite"',
     "url": '"${SALES_URL}", with SALES_URL=postgresql://user@host/database in the environment',
     "path": '"crm.db"',
@@ -104,6 +108,8 @@ class ProjectConfig:
     """How long a gate waits for a source that is silent."""
     clock_limit: timedelta = timedelta(seconds=60)
     """How far the machine's clock may be ahead of the sources'."""
+    hold_back: int | None = DEFAULT_HOLD_BACK
+    """Who has more bytes than these kept beyond the retention is told of; None: nobody is."""
 
 
 def load_project(
@@ -131,6 +137,7 @@ def load_project(
         timezone=_timezone(project, file),
         gate_limit=_limit("gate_limit", timedelta(seconds=30), project, file),
         clock_limit=_limit("clock_limit", timedelta(seconds=60), project, file),
+        hold_back=_hold_back(project, file),
     )
 
 
@@ -268,6 +275,22 @@ def _limit(key: str, usual: timedelta, project: Mapping[str, Any], file: Path) -
             hint=_example(key),
         )
     return timedelta(seconds=int(found[1]) * (60 if found[2].startswith("m") else 1))
+
+
+def _hold_back(project: Mapping[str, Any], file: Path) -> int | None:
+    if "hold_back" not in project:
+        return DEFAULT_HOLD_BACK
+    found = project["hold_back"]
+    if found == "off" or (found == 0 and not isinstance(found, bool)):
+        return None
+    try:
+        return parse_size(_text(project, "hold_back", "project", file)) or None
+    except ValueError:
+        raise ConfigError(
+            f'"hold_back" in [project] of {file} is not a size: "{found}"',
+            detail="a size is a number with B, kB, MB, GB or TB behind it; \"off\" tells of nobody",
+            hint=_example("hold_back"),
+        ) from None
 
 
 def _timezone(project: Mapping[str, Any], file: Path) -> str:

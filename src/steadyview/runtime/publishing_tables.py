@@ -21,6 +21,7 @@ from steadyview.runtime.housekeeping import EVERY, READERS
 from steadyview.runtime.kept import reach_of, shape_of, trailing_of
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.status import time_of
+from steadyview.runtime.subscribing import START, begins_at
 from steadyview.warehouse.change_rows import ChangeRows
 from steadyview.warehouse.change_table import ChangeTable, tidy
 from steadyview.warehouse.owned_table import OwnedTable, TableOwner, remove_others, vacuum
@@ -77,14 +78,23 @@ class Tables:
 
     def beside(self) -> None:
         """Have what is due written by a thread, unless one is at it."""
-        busy = self._thread is not None and self._thread.is_alive()
-        if busy or time.monotonic() < self._again:
+        if self.writing or time.monotonic() < self._again:
             return
         wanted = [*self._wanted()]
         due = [one for one in wanted if self._due(one)]
         if due or self._gone(wanted) or self._untidy():
             self._thread = threading.Thread(target=self._tried, args=(wanted, due), name="tables")
             self._thread.start()
+
+    @property
+    def writing(self) -> bool:
+        """Whether the thread is at it."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def settle(self) -> None:
+        """Returns when the thread has written all that it was given."""
+        if self._thread is not None:
+            self._thread.join()
 
     def now(self) -> None:
         """Write all of them."""
@@ -166,7 +176,7 @@ class Tables:
                     if one.kind == TABLES:
                         vacuum(self._parts.root, one.row.name, READERS)
                     else:
-                        tidy(self._parts.root, one.row, READERS)
+                        tidy(self._parts.root, one.row, self._oldest(one.row), READERS)
 
     def _bring(self, owner: TableOwner, one: _Wanted, cn: int) -> None:
         """Write one table; an error is this table's alone."""
@@ -185,13 +195,18 @@ class Tables:
         now = time.monotonic()
         self._looked[one.key] = _Looked(row.id, cn, now, now - begun)
 
+    def _oldest(self, row: ViewRow) -> int:
+        """The oldest state that changes lead from."""
+        return begins_at(self._parts.catalog, row, START)
+
     def _table(self, owner: TableOwner, one: _Wanted, cn: int) -> OwnedTable:
         known = time_of(self._parts.catalog, cn)
         when = None if known is None else known.isoformat()
         store = ViewStore(self._parts.root, one.row, shape_of(one.row))
         if one.kind == TABLES:
             return ViewTable(owner, store, one.row, when)
-        return ChangeTable(owner, one.row, ChangeRows(store, self._parts.catalog.commits, cn), when)
+        changes = ChangeRows(store, self._parts.catalog, one.row.id, cn)
+        return ChangeTable(owner, one.row, changes, when, self._oldest(one.row))
 
 
 def _told(view: str, error: Exception) -> SteadyviewError:

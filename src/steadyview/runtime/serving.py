@@ -27,7 +27,8 @@ At = int | datetime | str | None
 class Commit:
     """A commit that changed a view: which source's transaction, how many visible rows.
 
-    `since`: the view took all that came after that cn in one step, of which this was the last.
+    `since`: the view took all that came after that cn in one step, of which this was the last; or
+    so many `commits` that changed it were compressed, which are told by their net effect.
     `bound`: the times that gates have bound to what the view showed from then on.
     """
 
@@ -38,6 +39,7 @@ class Commit:
     added: int
     removed: int
     since: int | None = None
+    commits: int | None = None
     bound: tuple[ShownTime, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +132,9 @@ def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
             hint="steadyview check says why it is not maintained incrementally",
         )
     store = ViewStore(parts.root, row, plan.shape)
-    found = changes(store, row, limit)
+    ranges = [gap for gap in parts.catalog.gaps.of([row.id]) if gap.compressed]
+    found = changes(store, row, ranges, limit)
+    gaps = {c.cn: gap_at(parts.catalog, row, c.cn - 1) for c in found}
     places = {c.cn: parts.catalog.commits.transaction_of(c.cn) for c in found}
     ids = _transaction_ids(parts.log, places.values())
     read = sources_of(row, {r.id: r for r in parts.catalog.views.all()})
@@ -143,17 +147,12 @@ def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
             ids.get(places[c.cn], places[c.cn][1]),
             c.added,
             c.removed,
-            _since(parts.catalog, row, c.cn),
+            None if (gap := gaps[c.cn]) is None else gap.low,
+            None if gap is None else gap.commits,
             tuple(shown_times(parts.catalog, c.cn, last, read)),
         )
         for c, last in zip(found, until, strict=False)
     ]
-
-
-def _since(catalog: Catalog, row: ViewRow, cn: int) -> int | None:
-    """Where the gap begins that ends at the cn; None: the cn alone brought the change."""
-    gap = gap_at(catalog, row, cn - 1)
-    return None if gap is None else gap.low
 
 
 def _transaction_ids(

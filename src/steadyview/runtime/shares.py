@@ -10,6 +10,7 @@ import pyarrow as pa
 from steadyview.engine.window_input import WindowInput
 from steadyview.plans.asking import Ask, Reached
 from steadyview.plans.plan import FromNode, PlanNode
+from steadyview.plans.versions import Step
 from steadyview.runtime.trouble import Trouble
 from steadyview.runtime.work import Work
 
@@ -23,7 +24,7 @@ class Share:
     asked: list[Ask[pa.Array]] = field(default_factory=list)
     reached: list[Reached[pa.Array]] = field(default_factory=list)
     upto: int = 0
-    one_step: bool = False
+    steps: tuple[Step, ...] = ()
     trouble: Trouble | None = None
     over: bool = False
 
@@ -55,9 +56,9 @@ class Share:
         return list(self.work.kept.inputs.values())
 
     @property
-    def place(self) -> tuple[tuple[int, int], bool, frozenset[int]]:
+    def place(self) -> tuple[tuple[int, int], tuple[Step, ...], frozenset[int]]:
         """Its window, and the nodes that it reads: only alike ones can be computed as one."""
-        return self.window, self.one_step, frozenset(self.parents)
+        return self.window, self.steps, frozenset(self.parents)
 
     def waits_at(self, cn: int) -> bool:
         """Whether a piece that ends at the cn is due for it; also to publish what is there."""

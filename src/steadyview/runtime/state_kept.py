@@ -45,10 +45,15 @@ def check_no_gap(
         return
     after = f"cn {gap.high}"
     known = f"cn {gap.low} and {after}" if gap.low >= row.oldest_cn else f"{after}, the oldest"
+    what = "what came between two states was taken in one step"
+    hint = "read one of these; views at level complete have a state at every cn"
+    if gap.compressed:
+        what = f"its {gap.commits} changes after cn {gap.low} up to {after} were compressed"
+        hint = f"say one of these; steadyview history {row.name} shows where it has states"
     raise OutsideRetention(
         f'view "{row.name}" has no state at cn {cn}',
-        detail=f"what came between two states was taken in one step; it has states at {known}",
-        hint="read one of these; views at level complete have a state at every cn",
+        detail=f"{what}; it has states at {known}",
+        hint=hint,
     )
 
 
@@ -65,7 +70,8 @@ def _check_recomputed(catalog: Catalog, row: ViewRow, bases: Sequence[Base], cn:
 
 def _check_installed(catalog: Catalog, store: ViewStore, row: ViewRow, cn: int) -> None:
     """Such a view has the states that were installed, each until its sources change again."""
-    known = {row.start_cn, row.cn, *store.changed_at(row)}
+    ranges = (gap.high for gap in catalog.gaps.of([row.id]))
+    known = {row.start_cn, row.cn, *store.changed_at(row), *ranges}
     last = max((c for c in known if c is not None and c <= cn), default=row.oldest_cn)
     if _changed(catalog, row, last, cn):
         kept = f"it is kept by {algorithm_of(row)}, which"

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from steadyview.catalog import Build, Catalog, Deferred, SourceState, ViewRow, from_us
+from steadyview.catalog import Build, Catalog, Deferred, Hold, SourceState, ViewRow, from_us
 from steadyview.errors import OutsideRetention, SteadyviewError
 from steadyview.timing.schedules import schedule
 from steadyview.warehouse.table_mark import TABLES, read_mark, table_folder
@@ -129,8 +129,24 @@ class ViewStatus:
 
 
 @dataclass(frozen=True)
+class HoldStatus:
+    """For whom is kept what the retention alone would let go: all after `cn`, `bytes` of it.
+
+    `kind`: subscription, view, build or audit. `too_much`: more than `[project] hold_back`.
+    `release`: what to do about it.
+    """
+
+    kind: str
+    name: str
+    cn: int
+    bytes: int
+    too_much: bool
+    release: str
+
+
+@dataclass(frozen=True)
 class Status:
-    """The warehouse at one glance."""
+    """The warehouse at one glance. `holds`: as housekeeping found them last."""
 
     project: str
     cn: int
@@ -140,6 +156,7 @@ class Status:
     views: list[ViewStatus]
     error: str | None = None
     gates: list[GateStatus] = field(default_factory=list)
+    holds: list[HoldStatus] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; times in ISO format."""
@@ -229,6 +246,39 @@ def refresh_status(
         None if due is None else from_us(due),
         row.cn if known is None or row.cn is None else max(row.cn, known.propagated),
     )
+
+
+def hold_status(catalog: Catalog, limit: int | None) -> list[HoldStatus]:
+    """Who still has more kept than the retention asks for; who has gone on since is left out."""
+    readers = {one.name: one.position for one in catalog.subscriptions.all()}
+    rows = {row.name: row for row in catalog.views.all()}
+    shown = {name: row.cn for name, row in rows.items()}
+    at = {"subscription": readers, "view": shown}
+    found = []
+    for hold in catalog.holds.all():
+        now = at[hold.kind].get(hold.name) if hold.kind in at else hold.cn
+        if now is not None and now <= hold.cn:
+            row = rows.get(hold.name) if hold.kind == "view" else None
+            too_much = limit is not None and hold.bytes > limit
+            found.append(HoldStatus(**asdict(hold), too_much=too_much, release=_release(hold, row)))
+    return found
+
+
+def _release(hold: Hold, row: ViewRow | None) -> str:
+    """What ends it."""
+    if hold.kind == "subscription":
+        return f"steadyview subscription drop {hold.name}"
+    if hold.kind == "audit":
+        return f'audit = "off" in [sources.{hold.name}]'
+    if hold.kind == "build":
+        return f"steadyview view drop {hold.name}"
+    rebuilt = f"steadyview view rebuild {hold.name}"
+    return f"steadyview refresh {hold.name}, or {rebuilt}" if row and _deferred(row) else rebuilt
+
+
+def _deferred(row: ViewRow) -> bool:
+    refresh = json.loads(row.definition or "{}").get("refresh") or {}
+    return refresh.get("steadyview.policy", "immediate") != "immediate"
 
 
 def table_status(

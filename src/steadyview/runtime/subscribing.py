@@ -160,15 +160,12 @@ class Subscriber:
             return self._state()
         after = self._known.position if self._handed is None else self._handed
         upmost = reach(self._catalog, row)
-        changes = ChangeRows(self._store(row), self._catalog.commits, upmost)
-        if not self._cuts or transactions is not None:
-            self._cuts = changes.ends(after, PIECE, transactions)
-        if not self._cuts:
+        changes = ChangeRows(self._store(row), self._catalog, row.id, upmost)
+        upto = self._offered(changes, after, transactions)
+        if upto is None:
             if upmost > after and self._catalog.subscriptions.pass_by(self._known, upmost):
                 self._handed = upmost
             return None
-        upto = self._cuts.pop(0)
-        self._check(self._catalog.subscriptions.offer(self._known, upto))
         crash_point("changes-offered")
         self._handed = upto
         rows = changes.rows(after, upto)
@@ -184,6 +181,21 @@ class Subscriber:
             ranges=ranges,
             read=lambda: iter([rows]),
         )
+
+    def _offered(self, changes: ChangeRows, after: int, transactions: int | None) -> int | None:
+        """Up to where changes are handed out next, which is written down; None: there are none."""
+        while True:
+            if not self._cuts or transactions is not None:
+                self._cuts = changes.ends(after, PIECE, transactions)
+            if not self._cuts:
+                return None
+            upto = self._cuts.pop(0)
+            if self._catalog.subscriptions.offer(self._known, upto):
+                return upto
+            # what would end there was compressed meanwhile, or somebody has moved it
+            inside = gap_at(self._catalog, self._catalog.views.row(self._known.view), upto)
+            self._check(inside is not None and inside.compressed)
+            self._cuts = []
 
     def acknowledge(self) -> None:
         """All that was handed out has been received and kept."""

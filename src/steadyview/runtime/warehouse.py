@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from steadyview.query.verify import Verification
     from steadyview.runtime.asking import QueryAnswer
     from steadyview.runtime.checks import SourceCheck, ViewCheck
+    from steadyview.runtime.compressing import Compressed
     from steadyview.runtime.explain import Explanation
     from steadyview.runtime.graph import Graph
     from steadyview.runtime.keeping import Keeping, Report
@@ -366,6 +367,27 @@ class Warehouse:
                 with self._kept(Keeping(self._parts, plan)) as keeping:
                     found = keeping.refresh_once(wanted)
         return found.at(from_us(self._catalog.commits.time_of(found.cn)), asked)
+
+    def compress(
+        self, view: str, until: int | datetime | str | None = None, keep: str | None = None
+    ) -> Compressed:
+        """Replace ranges of a view's changes by their net effect, up to a cn or time.
+
+        By default up to what it shows, one range between two readers. `keep`: "hour" or "day", the
+        ends of which can still be read.
+        """
+        from steadyview.runtime.compressing import Compressed, Compressing, CompressWanted
+        from steadyview.runtime.serving import resolve
+        from steadyview.views.compression import KEEPS
+
+        if keep not in (None, *KEEPS):
+            raise ConfigError(f'"{keep}" is no period whose ends can be kept', hint="hour, or day")
+        cn = None if until is None else resolve(self._catalog, until)
+        wanted = CompressWanted(view, cn, keep)
+        if (done := self._elsewhere({"do": "compress", **wanted.to_dict()})) is not None:
+            return Compressed.of(done["done"])
+        with self._lease("compress"):
+            return Compressing(self._parts).compressed(wanted)
 
     def subscribe(self, view: str, name: str, start: Start | None = None) -> Subscriber:
         """A reader of a view's changes, called `name`; a new one begins at `start`, or now.

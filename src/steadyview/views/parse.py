@@ -18,6 +18,7 @@ from datetime import timedelta
 from steadyview.errors import ViewRefused
 from steadyview.nearest import did_you_mean, nearest
 from steadyview.timing import REFRESH_TO, UnknownZone, schedule, schedule_meant
+from steadyview.views.compression import COMPRESSIONS, compression
 from steadyview.views.misreadings import misspelt_word
 from steadyview.views.source_text import SourceText, Token
 from steadyview.views.trailing import FORMS, staleness, trailing
@@ -28,6 +29,7 @@ PROPERTIES = (
     "steadyview.fallback",
     "steadyview.table",
     "steadyview.changes",
+    "steadyview.compress",
     "steadyview.max_staleness",
     "steadyview.policy",
     "steadyview.schedule",
@@ -95,6 +97,11 @@ class ViewText:
     def changes(self) -> str | None:
         """How far the table of the view's changes may trail, as the file has it."""
         return self.properties.get("steadyview.changes")
+
+    @property
+    def compress(self) -> str | None:
+        """Which single moments are given up, as the file has it; see `compression`."""
+        return self.properties.get("steadyview.compress")
 
     @property
     def max_staleness(self) -> timedelta | None:
@@ -275,6 +282,8 @@ class _FileReader:
                 raise refuse(code, at, fact, instead=way)
         if key in ("steadyview.table", "steadyview.changes"):
             self._check_table(at, value)
+        if key == "steadyview.compress":
+            self._check_compression(at, value)
         if key == "steadyview.max_staleness":
             self._check_staleness(at, value)
         if key == "steadyview.schedule":
@@ -289,6 +298,13 @@ class _FileReader:
         except ValueError:
             fact, way = f'has the unknown table setting "{value}"', did_you_mean(value, FORMS)
             raise self._source.refuse_at("UNKNOWN_TABLE_SETTING", at, fact, instead=way) from None
+
+    def _check_compression(self, at: int, value: str) -> None:
+        try:
+            compression(value)
+        except ValueError:
+            fact, way = f'has the unknown compression "{value}"', did_you_mean(value, COMPRESSIONS)
+            raise self._source.refuse_at("UNKNOWN_COMPRESSION", at, fact, instead=way) from None
 
     def _check_staleness(self, at: int, value: str) -> None:
         try:

@@ -85,7 +85,7 @@ REASONS: tuple[Reason, ...] = (
         "UNKNOWN_PROPERTY",
         "a 'steadyview.*' property is not known",
         "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback',"
-        " 'steadyview.table', 'steadyview.changes',"
+        " 'steadyview.table', 'steadyview.changes', 'steadyview.compress',"
         " 'steadyview.max_staleness', 'steadyview.policy', 'steadyview.schedule' and"
         " 'steadyview.refresh_to'",
     ),
@@ -104,6 +104,12 @@ REASONS: tuple[Reason, ...] = (
         "how far a table of the view may trail is not known",
         "'steadyview.table' and 'steadyview.changes' are 'every batch', 'every N seconds' (or"
         " minutes, hours), or 'never'",
+    ),
+    Reason(
+        "UNKNOWN_COMPRESSION",
+        "which moments of the view's past are given up is not known",
+        "'steadyview.compress' is 'hour after N days' or 'day after N days' (or minutes, hours,"
+        " weeks)",
     ),
     Reason(
         "UNKNOWN_STALENESS",

@@ -4,7 +4,8 @@
 
 Its mark says up to which cn it reaches, and after which it begins: what lies behind the retention
 is taken away, file by file. A view that was built anew has a table that begins anew, and an `id` of
-its own in the mark.
+its own in the mark. What is in it stays when the view's own changes are compressed: its readers'
+positions are known to nobody.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class ChangeTable(OwnedTable):
     ranged = (CN,)
 
     def __init__(
-        self, owner: TableOwner, row: ViewRow, changes: ChangeRows, time: str | None
+        self, owner: TableOwner, row: ViewRow, changes: ChangeRows, time: str | None, oldest: int
     ) -> None:
-        mark = TableMark(row.name, changes.upto, time, row.id, row.oldest_cn)
+        """`oldest`: the state that its first changes lead from, if it begins anew."""
+        mark = TableMark(row.name, changes.upto, time, row.id, oldest)
         folder = table_folder(owner.root, CHANGES, row.name)
         super().__init__(owner, folder, mark, changes.schema)
         self._changes = changes
@@ -60,13 +62,13 @@ class ChangeTable(OwnedTable):
             yield self._changes.rows(start, end)
 
 
-def tidy(root: Path, row: ViewRow, retention: timedelta) -> None:
-    """Few files, none behind what the view remembers, and none that nobody lists for so long."""
+def tidy(root: Path, row: ViewRow, oldest: int, retention: timedelta) -> None:
+    """Few files, none behind the oldest state, and none that nobody lists for so long."""
     folder = table_folder(root, CHANGES, row.name)
     mark = read_mark(folder)
     if mark is None or mark.id != row.id or mark.base is None:
         return
-    table, oldest = Table(folder), min(max(mark.base, row.oldest_cn), mark.cn)
+    table, oldest = Table(folder), min(max(mark.base, oldest), mark.cn)
     compaction.compact(table, CN, mark.cn, compaction.MANY_FILES, mark.metadata())
     kept = replace(mark, base=oldest).metadata()
     compaction.prune(table, CN, oldest + 1, kept)

@@ -89,13 +89,19 @@ def net_change(store: ViewStore, version: int, after: int, upto: int) -> NetChan
         delta = ds.dataset(paths, schema=schema, format=CHECKED) if paths else None
         rows = schema.empty_table() if delta is None else delta.to_table(filter=within)
     keys = [name for name, _ in store.shape.stored]
-    summed = _comparable(rows).group_by(keys).aggregate([(COUNT, "sum")])
-    signed = summed.rename_columns([*keys, COUNT])
+    signed = netted(rows, keys)
     count = signed[COUNT] if upto >= after else pc.negate(signed[COUNT])
     signed = signed.set_column(len(keys), COUNT, count)
     gone = signed.filter(pc.less(count, 0))
     gone = gone.set_column(len(keys), COUNT, pc.negate(gone[COUNT]))
     return NetChange(gone, signed.filter(pc.greater(count, 0)))
+
+
+def netted(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The rows that are the same in these columns as one, with their summed count, if any."""
+    summed = _comparable(rows).group_by(keys).aggregate([(COUNT, "sum")])
+    found = summed.rename_columns([*keys, COUNT])
+    return found.filter(pc.not_equal(found[COUNT], 0))
 
 
 def copies(rows: pa.Table, columns: Columns) -> pa.Table:

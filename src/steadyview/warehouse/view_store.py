@@ -36,6 +36,7 @@ from steadyview.delta.parquet import CHECKED, reading
 
 _FOLDER = re.compile(r".+-\d+")
 DELTA, BASE, STEPS, STATE = "delta", "base", "steps", "state"
+_REPLACED = "replaced"
 COUNT, CN = "_count", "_cn"
 NODES = "nodes"
 """The folder of the warehouse in which all of this lies."""
@@ -219,6 +220,20 @@ class ViewStore:
             self.base.commit(BASE, cn, added, removes, {"cn": str(cn)})
             crash_point("base-committed")
         return self.newest_base()
+
+    def replace_changes(self, rows: DataFrame, version: int, removes: Sequence[str]) -> int:
+        """Put these changes into the place of some files of the delta; the version that has them.
+
+        `version`: the one that lists those files.
+        """
+        folder = self.delta.unused_folder(_REPLACED, version + 1)
+        with _gone_on_failure(folder):
+            rows.write.mode("overwrite").parquet(str(folder))
+        added = self.delta.collect(folder, ranged=(CN,))
+        crash_point("range-written")
+        found = self.delta.commit(_REPLACED, version + 1, added, removes)
+        crash_point("range-committed")
+        return found
 
     def newest_base(self) -> Base:
         """The base that the table itself knows: after a crash it may be ahead of the catalog's."""
