@@ -10,6 +10,7 @@ import pytest
 from steadyview.catalog import Catalog, StoredSpan
 from steadyview.changes import Loss, RelationName
 from tests.catalog.clocks import SetClock
+from tests.catalog.old_formats import as_format_8
 
 ORDERS = RelationName("sales", ("public", "orders"))
 GOODS = RelationName("stock", ("goods",))
@@ -63,14 +64,13 @@ def test_a_forgotten_source_takes_the_builds_that_read_it(
 
 def test_a_catalog_of_format_2_is_brought_up_to_date(tmp_path: Path) -> None:
     with Catalog.create(tmp_path, SetClock()) as old, old._database.write() as connection:
+        as_format_8(connection)
         connection.execute("DROP TABLE spans")
         connection.execute("DROP TABLE builds")
         connection.execute("DROP TABLE file_changes")
         connection.execute("DROP TABLE gaps")
         connection.execute("DROP TABLE refreshes")
         connection.execute("DROP TABLE subscriptions")
-        connection.execute("DROP TABLE holds")
-        connection.execute("DROP TABLE streams")
         connection.execute("UPDATE warehouse SET format = 2")
     with Catalog.create(tmp_path, SetClock()) as catalog:
         assert catalog.builds.all() == []

@@ -16,6 +16,7 @@ from steadyview.catalog import Base, Catalog, Gap, ViewSpec
 from steadyview.changes import Flush
 from steadyview.errors import StorageDamaged, StorageUnavailable
 from tests.catalog.clocks import SetClock
+from tests.catalog.old_formats import as_format_8
 
 READ = """
 import sys
@@ -192,20 +193,6 @@ def test_a_catalog_of_format_5_goes_on_with_its_views(tmp_path: Path) -> None:
         catalog.views.pause("v")
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert catalog.views.get("v").state == "paused"
-
-
-def as_format_8(old: sqlite3.Connection) -> None:
-    """As before there were gates, fences and ranges that are compressed."""
-    for table in ("gates", "streams", "holds"):
-        old.execute(f"DROP TABLE {table}")
-    for table, column in (
-        ("warehouse", "fence"),
-        ("sources", "dated"),
-        ("gaps", "commits"),
-        ("gaps", "pending"),
-    ):
-        old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    old.execute("UPDATE warehouse SET format = 8")
 
 
 def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
