@@ -2,9 +2,10 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD` and `LIFE` name them all, in the order in
-which a batch, the housekeeping after it, a long first build and a change of view files pass them,
-so that a test can loop over them; an unknown name is refused, so that none is missed.
+crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD`, `LIFE`, `WHOLE` and `READERS` name them
+all, in the order in which a batch, the housekeeping after it, a long first build, a change of view
+files, a view that is recomputed and a reader of changes pass them, so that a test can loop over
+them; an unknown name is refused, so that none is missed.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ LIFE = (
     "change-recorded",
     "file-changed",
 )
+WHOLE = ("gap-recorded",)
 READERS = (
     "state-offered",
     "changes-offered",
@@ -63,7 +65,7 @@ READERS = (
     "changes-acknowledged",
 )
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS)
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + WHOLE + READERS)
 _reached: Counter[str] = Counter()
 
 

@@ -48,3 +48,17 @@ def test_gaps_behind_what_can_be_read_are_forgotten_and_go_with_their_view(
     catalog.views.drop("v")
     catalog.views.remove(view)
     assert catalog.gaps.of([view]) == []
+
+
+def test_the_gaps_on_both_sides_of_a_cn(catalog: Catalog, view: int) -> None:
+    for low in (2, 5, 9):
+        catalog.gaps.begin({view: low}, [Gap(view, low, low + 3)])
+    found = {cn: catalog.gaps.beside(view, cn) for cn in (2, 5, 8, 9, 12)}
+    two, five, nine = (Gap(view, low, low + 3) for low in (2, 5, 9))
+    assert found == {
+        2: (None, two),
+        5: (two, five),
+        8: (five, nine),
+        9: (five, nine),
+        12: (nine, None),
+    }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from copy import copy
 from dataclasses import replace
 from datetime import timedelta
@@ -84,6 +85,14 @@ class Keeper:
         os.environ[VARIABLE] = crash_at or ""
         found = self._warehouse.refresh(views, to)
         return {"cn": found.cn, "views": list(found.views), "along": list(found.along)}
+
+    def run(self) -> None:
+        """Until it is killed."""
+        self._warehouse.run(threading.Event())
+
+    def changed(self, view: str) -> list[int]:
+        """At which cns the view changed, the last ones."""
+        return [commit.cn for commit in self._warehouse.view(view).history(1_000)]
 
     def rename(self, old: str, new: str, crash_at: str | None = None) -> list[str]:
         os.environ[VARIABLE] = crash_at or ""

@@ -45,6 +45,14 @@ class Gaps:
         found = [Gap(*row) for row in latest]
         return found[0] if found and found[0].high > cn else None
 
+    def beside(self, view: int, cn: int) -> tuple[Gap | None, Gap | None]:
+        """The node's last gap that ends at the cn or before it, and its first behind it."""
+        sql = "SELECT view, low, high FROM gaps WHERE view = ?"
+        before = self._database.read(f"{sql} AND high <= ? ORDER BY low DESC LIMIT 1", (view, cn))
+        behind = self._database.read(f"{sql} AND low >= ? ORDER BY low LIMIT 1", (view, cn))
+        found = [Gap(*rows[0]) if rows else None for rows in (before, behind)]
+        return found[0], found[1]
+
     def begin(self, begun: Mapping[int, int], gaps: Iterable[Gap]) -> None:
         """Nodes, by id, go on from a cn each: what reaches further is cut there; new gaps."""
         with self._database.write() as connection:

@@ -176,7 +176,7 @@ def shape_of(row: ViewRow) -> Shape:
     # imported late: what the catalog says needs no Delta
     from steadyview.warehouse.view_store import Shape
 
-    return Shape(columns_of(row), incremental=row.kind == "incremental")
+    return Shape(columns_of(row))
 
 
 def trailing_of(row: ViewRow, kind: str = TABLES) -> Trailing:
@@ -215,7 +215,7 @@ def schedule_of(row: ViewRow, zone: str) -> tuple[RefreshSchedule, Callable[[int
 
 
 def has_every_state(row: ViewRow) -> bool:
-    """Whether the view's state at every cn within its retention can be told."""
+    """Whether the view's state at every cn within its retention can be told, but for its gaps."""
     return recalled(row).every_state
 
 
@@ -246,7 +246,7 @@ def _asks_for_every_cn(row: ViewRow) -> bool:
 def goes_on(row: ViewRow, plan: Planned) -> bool:
     """Whether what is kept of the view may be continued in the plan's way."""
     same = plan.algorithm_name == algorithm_of(row)
-    return same or row.kind == "recomputed" or has_every_state(row)
+    return same or has_every_state(row)
 
 
 def is_hidden(row: ViewRow) -> bool:

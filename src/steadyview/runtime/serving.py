@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import Catalog, ViewRow, from_us, to_us
-from steadyview.errors import ConfigError, OutsideRetention, QueryRefused
+from steadyview.errors import OutsideRetention, QueryRefused
 from steadyview.runtime.kept import recalled
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.state_kept import check_kept, gap_at
@@ -80,7 +80,7 @@ def rows_at(parts: Parts, spark: SparkSession, name: str, cn: int) -> DataFrame:
         if row.id == read:
             break
     store = ViewStore(parts.root, row, recalled(row).shape)
-    check_kept(parts.catalog, store, row, bases, cn)
+    check_kept(parts.catalog, store, row, cn)
     return States(spark, store).visible(row, bases, cn)
 
 
@@ -92,7 +92,7 @@ def rows_reaching(parts: Parts, spark: SparkSession, row: ViewRow, cn: int) -> D
     upto, version = max(now.cn or 0, row.cn or 0), (now.delta_version, row.delta_version)
     row = replace(now, cn=upto, delta_version=max(v or 0 for v in version))
     store = ViewStore(parts.root, row, recalled(row).shape)
-    check_kept(parts.catalog, store, row, bases, cn)
+    check_kept(parts.catalog, store, row, cn)
     return States(spark, store).visible(row, bases, cn)
 
 
@@ -112,13 +112,7 @@ def no_state(name: str) -> OutsideRetention:
 
 def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
     """The newest commits that changed the view, newest first."""
-    plan = recalled(row)
-    if plan.node is None:
-        raise ConfigError(
-            f'view "{plan.name}" is recomputed: its single changes are not known',
-            hint="steadyview check says why it is not maintained incrementally",
-        )
-    store = ViewStore(parts.root, row, plan.shape)
+    store = ViewStore(parts.root, row, recalled(row).shape)
     found = changes(store, row, limit)
     places = {c.cn: parts.catalog.commits.transaction_of(c.cn) for c in found}
     ids = _transaction_ids(parts.log, places.values())

@@ -218,7 +218,6 @@ class Subscriber:
                 return row
             if row.cn is None:
                 return None
-            check_has_changes(row)
             again = self._catalog.subscriptions.begin_again(self.name, row.id, row.cn)
             if again is not None:
                 self._known, self._handed, self._cuts = again, None, []
@@ -345,17 +344,7 @@ def check_name(name: str) -> None:
         )
 
 
-def check_has_changes(row: ViewRow) -> None:
-    """ConfigError for a view whose single changes are not known."""
-    if row.kind != "incremental":
-        raise ConfigError(
-            f'view "{row.name}" is recomputed: its changes are not known',
-            hint="steadyview check says why it is not maintained incrementally",
-        )
-
-
 def _begun(catalog: Catalog, row: ViewRow, name: str, start: Start) -> Subscription:
-    check_has_changes(row)
     while True:
         position = begins_at(catalog, row, start.at)
         made = catalog.subscriptions.add(

@@ -65,7 +65,7 @@ class ChangeRows:
         return named.append_column(TIME, times)
 
     def _files(self, after: int, upto: int) -> list[FileEntry]:
-        files = self._store.delta_files(self._store.delta.version(), after, upto)
+        files = self._store.newest_delta_files(after, upto)
         check_whole(files)
         return files
 
@@ -95,14 +95,13 @@ def changed_near(
     store: ViewStore, oldest: int, cn: int, upto: int
 ) -> tuple[int | None, int | None]:
     """The view's last change in (oldest, cn], and its first in (cn, upto]; None: there is none."""
-    version = store.delta.version()
-    before = sorted(store.delta_files(version, oldest, cn), key=lambda f: -f.ranges[CN][1])
+    before = sorted(store.newest_delta_files(oldest, cn), key=lambda f: -f.ranges[CN][1])
     last: int | None = None
     for file in before:
         if last is None or min(file.ranges[CN][1], cn) > last:
             found = [c for c in _cns(store, file) if oldest < c <= cn]
             last = max([*found, *([] if last is None else [last])], default=None)
-    after = sorted(store.delta_files(version, cn, upto), key=lambda f: f.ranges[CN][0])
+    after = sorted(store.newest_delta_files(cn, upto), key=lambda f: f.ranges[CN][0])
     first: int | None = None
     for file in after:
         if first is None or max(file.ranges[CN][0], cn + 1) < first:
