@@ -30,7 +30,13 @@ from steadyview.catalog import Catalog, Subscription, ViewRow, from_us
 from steadyview.catalog.subscriptions import DONE
 from steadyview.crash_points import crash_point
 from steadyview.delta.durability import make_folder
-from steadyview.errors import ConfigError, DefiniteError, OutsideRetention, ViewStopped
+from steadyview.errors import (
+    ConfigError,
+    DefiniteError,
+    OutsideRetention,
+    StorageDamaged,
+    ViewStopped,
+)
 from steadyview.modes import open_file
 from steadyview.nearest import nearest_or_all
 from steadyview.plans.plan import HIDDEN
@@ -156,6 +162,15 @@ class Subscriber:
         row = self._current()
         if row is None:
             return None
+        try:
+            return self._next(row, transactions)
+        except StorageDamaged as damage:
+            # imported late: reading needs no planning
+            from steadyview.runtime.reconciling import files_damaged
+
+            raise files_damaged(row.name, damage.message) from damage
+
+    def _next(self, row: ViewRow, transactions: int | None) -> Delivery | None:
         if self._known.state != DONE and self._handed is None:
             return self._state()
         after = self._known.position if self._handed is None else self._handed

@@ -350,7 +350,8 @@ class Warehouse:
         from steadyview.runtime.targets import target
 
         if bool(views) == everything:
-            raise ConfigError("name the views to refresh, or say --all")
+            wrong = "named views and --all exclude each other" if views else "no view is named"
+            raise ConfigError(wrong, hint="name the views to refresh, or say --all")
         cn = None if to is None else target(self._catalog, self._clock, to, wait)
         request = {"do": "refresh", "views": [*views], "everything": everything, "to": cn}
         if (done := self._elsewhere(request)) is not None:

@@ -127,6 +127,7 @@ def check_readable(row: ViewRow, cn: int) -> None:
         raise OutsideRetention(
             f'view "{row.name}" cannot be read at cn {cn}',
             detail=f"its oldest cn is {row.oldest_cn}, its newest {row.cn}",
+            hint="ask for one in between; steadyview status shows the newest",
         )
 
 
