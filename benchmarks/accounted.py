@@ -39,6 +39,13 @@ class Account:
     """Whether a Java was seen among them."""
 
 
+def used(pid: int | None = None) -> float:
+    """CPU-seconds so far of a process, by default this one, and of what it has started: Java."""
+    whole = psutil.Process(pid)
+    times = [p.cpu_times() for p in (whole, *whole.children(recursive=True))]
+    return sum(t.user + t.system for t in times)
+
+
 def available() -> bool:
     """Whether orphans can be adopted here."""
     return sys.platform == "linux"

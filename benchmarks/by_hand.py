@@ -24,6 +24,7 @@ from steadyview.runtime.keeping import Keeping
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.recompute import Recomputing
+from steadyview.runtime.refreshing import RefreshWanted
 from steadyview.runtime.warehouse import Warehouse
 from steadyview.warehouse.apply import RESIDUAL_FILES, RESIDUAL_ROWS, RESIDUAL_SHARE, Applier
 from steadyview.warehouse.view_store import Shape, ViewStore
@@ -70,6 +71,17 @@ class ByHand:
         took = time.perf_counter() - started
         self._check(view)
         return took
+
+    def propagate(self, view: str) -> None:
+        """A batch with the view alone, shown or not, as its policy says; then apply as `run`."""
+        self._one[view].cycle(self._everything, building=False)
+        self._one[view].apply()
+
+    def refresh_deferred(self, view: str) -> None:
+        """Bring a deferred view to everything that is committed, and show it; then apply."""
+        self._one[view].refresh(RefreshWanted((view,)))
+        self._one[view].apply()
+        self._check(view)
 
     def refresh_all(self) -> float:
         """All views in one batch; seconds."""
@@ -122,7 +134,7 @@ class ByHand:
     def _twin(self, plan: Planned) -> ViewStore:
         """Where the recomputed twin of a view is kept, beside the warehouse's own tables."""
         row = self._row(plan.name)
-        shape = Shape(plan.columns, incremental=False)
+        shape = Shape(plan.columns)
         twin = ViewStore(self.parts.root, replace(row, name=f"{row.name}_recomputed"), shape)
         twin.create()
         return twin

@@ -20,8 +20,9 @@ from benchmarks.sizes import Sizes
 
 _HEAD = ("what", "view", "target", "median", "min - max", "verdict")
 _BESIDE = (
-    "Beside this page: small-batch.md, once.md, many-views.md, gates.md and compression.md by the "
-    "same command, tpch-queries.md by `make bench-tpch`."
+    "Beside this page: small-batch.md, once.md, many-views.md, gates.md, compression.md, "
+    "policies.md, compensation.md and together.md by the same command, tpch-queries.md by "
+    "`make bench-tpch`."
 )
 _PACKAGES = ("pyspark", "deltalake", "pyarrow", "psycopg")
 

@@ -21,9 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from benchmarks import tpch
+from benchmarks.accounted import used
 from benchmarks.findings import CPU, RATIO, SECONDS, Finding
 from benchmarks.place import COPIES, HERE, Told, alone, postgres, teller
 from benchmarks.report import findings_table
@@ -73,9 +72,9 @@ class Kept:
 
     def batch(self) -> None:
         """Refresh, and remember what it took."""
-        used = self._cpu()
+        before = used(self.process.pid)
         found = self.asked("refresh")
-        self.cpu.append(self._cpu() - used)
+        self.cpu.append(used(self.process.pid) - before)
         self.refresh.append(found["refresh"])
         self.apply.append(found["apply"])
 
@@ -83,12 +82,6 @@ class Kept:
         """What was remembered of the warm-up."""
         for each in (self.refresh, self.apply, self.cpu):
             each.clear()
-
-    def _cpu(self) -> float:
-        """CPU-seconds so far, of Python and Java."""
-        whole = psutil.Process(self.process.pid)
-        times = [p.cpu_times() for p in (whole, *whole.children(recursive=True))]
-        return sum(t.user + t.system for t in times)
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD`, `LIFE`, `READERS` and `COMPRESSION` name
-them all, in the order in which a batch, the housekeeping after it, a long first build, a change of
-view files, a reader of changes and a compression of them pass them, so that a test can loop over
+crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD`, `LIFE`, `WHOLE`, `READERS`, `GATES` and
+`COMPRESSION` name them all, in the order in which a batch, the housekeeping after it, a long first
+build, a change of view files, a view that is recomputed, a reader of changes, a time that is bound
+and a compression of changes pass them, so that a test can loop over
 them; an unknown name is refused, so that none is missed.
 """
 
@@ -57,6 +58,7 @@ LIFE = (
     "change-recorded",
     "file-changed",
 )
+WHOLE = ("gap-recorded",)
 READERS = (
     "state-offered",
     "changes-offered",
@@ -76,7 +78,7 @@ COMPRESSION = (
     "range-finished",
 )
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS + GATES + COMPRESSION)
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + WHOLE + READERS + GATES + COMPRESSION)
 _reached: Counter[str] = Counter()
 
 

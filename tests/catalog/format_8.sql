@@ -167,3 +167,9 @@ INSERT INTO bases VALUES (3, 5, 2, 1);
 INSERT INTO gaps VALUES (3, 2, 5), (3, 5, 7);
 INSERT INTO refreshes VALUES (3, 7, NULL);
 INSERT INTO subscriptions VALUES ('r', 'v', 3, 0, 5, 6, 0, 1, 0, 60);
+INSERT INTO views VALUES (4, 'w', 'SELECT 1', 'strong', 'recomputed', '{}', 'g', 'active',
+    NULL, NULL, NULL, 0, 2, 7, 0, 6, 4, 0, 0, 'w', 0, NULL, NULL, NULL);
+INSERT INTO views VALUES (5, 'x', 'SELECT 1', 'strong', 'recomputed', '{}', 'h', 'building',
+    NULL, NULL, NULL, 3, 3, NULL, NULL, NULL, NULL, 0, 0, 'x', 0, NULL, NULL, NULL);
+INSERT INTO bases VALUES (4, 2, 1, 1);
+INSERT INTO bases VALUES (4, 6, 4, 1);

@@ -261,3 +261,16 @@ def test_a_catalog_of_format_8_has_gaps_of_which_none_is_compressed(tmp_path: Pa
         catalog.subscriptions.drop("r")
         catalog.gaps.compress([Gap(3, 2, 7, 2)])
         assert catalog.gaps.of([3]) == [Gap(3, 2, 7, 2, pending=1)]
+
+
+def test_a_catalog_of_format_8_has_recomputed_views_at_their_newest_state(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old:
+        old.executescript(Path(__file__).with_name("format_8.sql").read_text())
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            row, first = catalog.views.get("w"), catalog.views.get("x")
+            assert (row.oldest_cn, row.cn, row.delta_version) == (7, 7, None)
+            assert (row.base_cn, catalog.views.bases(4)) == (7, [Base(7, 4)])
+            assert (first.oldest_cn, first.cn) == (3, None)
+            assert catalog.views.bases(3) == [Base(5, 2)], "what has changes keeps all of it"
+            assert catalog.gaps.of([3]) == [Gap(3, 2, 5), Gap(3, 5, 7)]

@@ -90,3 +90,17 @@ def test_no_reader_is_put_into_a_range_and_no_range_is_made_over_a_reader(
         assert readers.begin_again("r", view, inside) is None
     assert begun("other", 9) is not None
     assert readers.offer(at, 9)
+
+
+def test_the_gaps_on_both_sides_of_a_cn(catalog: Catalog, view: int) -> None:
+    for low in (2, 5, 9):
+        catalog.gaps.begin({view: low}, [Gap(view, low, low + 3)])
+    found = {cn: catalog.gaps.beside(view, cn) for cn in (2, 5, 8, 9, 12)}
+    two, five, nine = (Gap(view, low, low + 3) for low in (2, 5, 9))
+    assert found == {
+        2: (None, two),
+        5: (two, five),
+        8: (five, nine),
+        9: (five, nine),
+        12: (nine, None),
+    }

@@ -22,6 +22,8 @@ from typing import Any
 from psycopg import conninfo, sql
 from typer.testing import CliRunner
 
+from steadyview.catalog import Catalog, Published, ViewSpec
+from steadyview.changes import Flush
 from steadyview.cli.app import app
 from steadyview.cli.starter_project import create_starter
 from steadyview.errors import SteadyviewError
@@ -29,6 +31,7 @@ from steadyview.plans.draft import Draft
 from steadyview.plans.node import Node
 from steadyview.plans.plan import PlanNode
 from steadyview.runtime.checks import checked
+from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.planning import plan_views
 from steadyview.runtime.project import ProjectConfig, ViewFile, load_project
 from steadyview.sources.registry import open_source
@@ -203,6 +206,31 @@ def in_a_shop(*arguments: str) -> Told:
     return told
 
 
+def in_a_kept_shop(*arguments: str) -> Told:
+    """The same, once both views show cn 1 of 1: "cache" reads one, and "broken" the other one.
+
+    The change tables of both were deleted.
+    """
+
+    def told(folder: Path) -> str:
+        create_starter(folder / "shop")
+        root = folder / "shop" / "warehouse"
+        with Catalog.create(root, SystemClock()) as catalog:
+            catalog.sources.register("sales", "sqlite")
+            catalog.commits.admit(Flush("sales", 1, 1, 1, ""))
+            for view, reader in (("order_details", "cache"), ("revenue_by_region", "broken")):
+                made = ViewSpec(view, "", "complete", "incremental", '{"columns": []}', "")
+                row = catalog.views.add(made, 0)
+                catalog.views.publish([Published(row.id, 1, 0, 0, 0)])
+                catalog.subscriptions.add(
+                    reader, view, row.id, 0, changes_only=True, manual=False
+                )
+        said = command(*arguments, "--project", "<folder>/shop")(folder)
+        return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>", said)
+
+    return told
+
+
 def already(folder: Path) -> str:
     create_starter(folder / "shop")
     return command("init", "<folder>/shop")(folder)
@@ -331,6 +359,28 @@ INPUTS: Mapping[str, Told] = {
     "a view to be rebuilt that was never built": in_a_shop("view", "rebuild", "by_region"),
     "a folder that holds a project already": already,
     "a time that is none": command("query", "SELECT 1", "--at", "yesterday"),
+    "a subscription that reads another view": in_a_kept_shop(
+        "subscribe", "revenue_by_region", "--as", "cache"
+    ),
+    "a subscription that has begun elsewhere": in_a_kept_shop(
+        "subscribe", "order_details", "--as", "cache", "--from", "start"
+    ),
+    "a name that no subscription can have": in_a_kept_shop(
+        "subscribe", "order_details", "--as", "a/b"
+    ),
+    "a subscription to a moment that is not known yet": in_a_kept_shop(
+        "subscribe", "order_details", "--as", "other", "--from", "99"
+    ),
+    "a misspelt subscription": in_a_kept_shop("subscription", "drop", "cach"),
+    "a change table that was deleted by hand": in_a_kept_shop(
+        "subscribe", "revenue_by_region", "--as", "broken"
+    ),
+    "a refresh to a time before the warehouse": in_a_kept_shop(
+        "refresh", "order_details", "--to", "2000-01-01T00:00:00Z"
+    ),
+    "a refresh to a time to come": in_a_kept_shop("refresh", "order_details", "--to", "2999-01-01"),
+    "a refresh of nothing": in_a_kept_shop("refresh"),
+    "a refresh to what is no moment": in_a_kept_shop("refresh", "order_details", "--to", "noon"),
     "a format that is not known": command("query", "SELECT 1", "--format", "xml"),
     "an algorithm to simulate that is misspelt": command("simulate", "--algorithm", "strob"),
     "a history that is missing": command("check-history", "<folder>/none.json"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from copy import copy
 from dataclasses import replace
 from datetime import timedelta
@@ -90,6 +91,14 @@ class Keeper:
     ) -> dict[str, Any]:
         os.environ[VARIABLE] = crash_at or ""
         return self._warehouse.compress(view, until).to_dict()
+
+    def run(self) -> None:
+        """Until it is killed."""
+        self._warehouse.run(threading.Event())
+
+    def changed(self, view: str) -> list[int]:
+        """At which cns the view changed, the last ones."""
+        return [commit.cn for commit in self._warehouse.view(view).history(1_000)]
 
     def rename(self, old: str, new: str, crash_at: str | None = None) -> list[str]:
         os.environ[VARIABLE] = crash_at or ""

@@ -28,7 +28,9 @@ POLICIES = {
 CHILDREN = {
     "over_late": "SELECT SUM(n) AS n, MIN(low) AS low FROM late",
     "over_both": "SELECT l.g, l.n, h.x FROM late l LEFT JOIN held h ON l.g <=> h.g",
+    "over_whole": "SELECT w.g, w.n, u.x FROM whole w LEFT JOIN s.u ON u.t = w.n",
 }
+PARENTS = {"over_late": ["late"], "over_both": ["late", "held"], "over_whole": ["whole"]}
 DEFERRED = ("held", "late", "rough", "whole", *CHILDREN)
 
 
@@ -103,7 +105,7 @@ def test_any_views_refreshed_to_any_moment_are_right_there(
             assert done.cn == (wh.status().cn if to is None else to)
             for name in set(DEFERRED) - {*names, *done.along}:
                 assert after[name] == before[name], name
-            for child, parents in (("over_late", ["late"]), ("over_both", ["late", "held"])):
+            for child, parents in PARENTS.items():
                 assert after[child] <= min(after[p] for p in parents)
         check(wh)
         wh.refresh([], everything=True)

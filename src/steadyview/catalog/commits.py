@@ -222,6 +222,7 @@ class Commits:
         return OutsideRetention(
             f"no state of {_text(time)} is known",
             detail=f"times from {_text(oldest)} to {_text(newest)} can be asked for",
+            hint="ask for one of these, or for a commit number",
         )
 
     def commit_rows(self, source: str, seq_from: int, seq_to: int) -> pa.Table:

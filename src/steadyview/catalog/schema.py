@@ -296,6 +296,7 @@ _FROM_6 = (
 """MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
 _FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS)
 """Every node had every state, and showed it at once."""
+_WHOLE = "SELECT id FROM views WHERE kind = 'recomputed' AND cn IS NOT NULL"
 _FROM_8 = (
     _GATES,
     "ALTER TABLE warehouse ADD COLUMN fence INTEGER NOT NULL DEFAULT 0",
@@ -306,9 +307,14 @@ _FROM_8 = (
     "DROP TABLE gaps_8",
     _STREAMS,
     _HOLDS,
+    f"DELETE FROM bases WHERE view IN ({_WHOLE})"
+    " AND base_cn <> (SELECT base_cn FROM views WHERE id = view)",
+    f"UPDATE bases SET base_cn = (SELECT cn FROM views WHERE id = view) WHERE view IN ({_WHOLE})",
+    f"UPDATE views SET oldest_cn = cn, base_cn = cn, delta_version = NULL WHERE id IN ({_WHOLE})",
     f"UPDATE warehouse SET format = {FORMAT}",
 )
-"""No times were bound, no changes compressed."""
+"""No times were bound, no changes compressed. Recomputed views had whole states alone: the newest
+one stays, and changes begin behind it."""
 _STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7, _FROM_8)
 UPGRADES = {
     found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)

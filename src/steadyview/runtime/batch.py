@@ -165,10 +165,12 @@ class Batch:
             for share in layer:
                 stand = {i: self._stands(i, reached) for i in share.parents}
                 share.upto = share.work.after or 0
+                share.ahead = windows.ahead(share.id, stand)
                 share.upto = self._for(share, partial(windows.end, share.id, stand)) or share.upto
+            layer = [s for s in layer if not s.ahead]
             self._ask_all(layer)
             crash_point("answers-stored")
-            later = [s for s in behind if s not in layer and s.id not in reached]
+            later = [s for s in behind if s not in found and s.id not in reached]
             with ThreadPoolExecutor(_WORKERS) as pool:
                 for done in pool.map(self._finished, together(layer, later)):
                     reached.update({d.work.kept.id: d for d in done})
@@ -189,7 +191,8 @@ class Batch:
         """How far a node is: what a crash has left unpublished of one in this batch counts."""
         if node in reached and not reached[node].work.held:
             return reached[node].upto
-        works = (s.work for s in self._shares if s.id == node and not s.work.held)
+        mine = (s for s in self._shares if s.id == node and not s.ahead)
+        works = (s.work for s in mine if not s.work.held)
         stored = (work.after for work in works if work.after is not None)
         return max([self._standing(node)[1], *stored])
 

@@ -87,6 +87,9 @@ class Building:
     ) -> Iterator[Portion]:
         """All the views, each in one portion: the quick ones first, recomputed ones last.
 
+        Of these, the ones that others read go with the quick ones: a reader's build needs their
+        state where it begins.
+
         Ask for the next portion when the first states of the last one were tried.
         """
         self._forget_lost(views)
@@ -97,7 +100,8 @@ class Building:
         if long:
             self._begin(long, spans, moment.upto)
             begun = self._builds.all()
-        quick = [k for k in new if k not in long and (k.plan.node or not begun)]
+        read = {i for k in views for i in k.inputs.values()}
+        quick = [k for k in new if k not in long and (k.plan.node or not begun or k.id in read)]
         if quick:
             yield Portion(quick, moment)
         for build in begun:

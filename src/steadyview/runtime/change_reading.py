@@ -24,7 +24,7 @@ from steadyview.runtime.file_reading import ViewPart, state_parts
 from steadyview.runtime.kept import shape_of
 from steadyview.runtime.project import load_project
 from steadyview.runtime.state_kept import check_no_gap
-from steadyview.runtime.subscribing import begins_at, check_has_changes, named_view, reach
+from steadyview.runtime.subscribing import begins_at, named_view, reach
 from steadyview.warehouse.change_rows import OWN, ChangeRows, Seen, as_changes
 from steadyview.warehouse.view_store import ViewStore
 
@@ -159,9 +159,7 @@ class ReadableChanges:
         return row
 
     def _row(self, catalog: Catalog) -> ViewRow:
-        row = named_view(catalog, self._view)
-        check_has_changes(row)
-        return row
+        return named_view(catalog, self._view)
 
     def _catalog(self) -> Catalog:
         return Catalog.open(self._root, SystemClock())

@@ -84,7 +84,7 @@ class ReadableView:
             cn = row.cn if at is None else resolve(catalog, at)
             assert cn is not None
             store = ViewStore(self._root, row, shape_of(row))
-            check_kept(catalog, store, row, bases, cn)
+            check_kept(catalog, store, row, cn)
         return _parts(store, row, nearest(bases, cn), cn, wanted)
 
     def _catalog(self) -> Catalog:
@@ -114,7 +114,7 @@ def state_parts(root: Path, catalog: Catalog, view: int, cn: int) -> list[ViewPa
     # after the bases: a view delta that reaches as far as the newest of them
     row = catalog.views.row(view)
     store = ViewStore(root, row, shape_of(row))
-    check_kept(catalog, store, row, bases, cn)
+    check_kept(catalog, store, row, cn)
     return _parts(store, row, nearest(bases, cn), cn, None)
 
 
@@ -124,7 +124,7 @@ def _parts(
     """What the base and the view delta between give, cut for several readers."""
     columns = store.shape.visible
     groups = may_hold(row_groups(store.base.files(base.version)), wanted)
-    if row.kind == "recomputed" or base.cn == cn:
+    if base.cn == cn:
         return _cut(columns, groups, None)
     change = net_change(store, row.delta_version or 0, base.cn, cn).only(columns, wanted)
     groups, missing = without(groups, change.gone, columns)

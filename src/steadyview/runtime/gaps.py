@@ -147,6 +147,11 @@ class Windows:
             raise _half_written(begun)
         return window.after if found < begun else begun
 
+    def ahead(self, node: int, stand: Mapping[int, int]) -> bool:
+        """Whether the node stands where what it reads has not come to, by `stand`."""
+        window = self._windows[node]
+        return not window.held and self._known.newest_common(stand, self._upto) < window.after
+
     def _entered(self, window: Window) -> list[Gap]:
         """What is found out about a window: the gaps that it makes."""
         node, after = window.node, window.after

@@ -125,14 +125,11 @@ class Housekeeping:
             return commits.oldest_cn()
 
     def _tidy_view(self, row: ViewRow, cutoff: int) -> None:
-        """Few delta files, none behind the retention; one base, but for recomputed views."""
+        """Few delta files, none behind the retention; one base."""
         views = self._parts.catalog.views
         views.forget_before(row.id, cutoff)
         crash_point("states-forgotten")
         store = ViewStore(self._parts.root, row, Shape())
-        if row.kind == "recomputed":
-            store.base.vacuum(max(self._parts.project.retention, READERS))
-            return
         assert row.cn is not None
         assert row.base_cn is not None
         assert row.base_version is not None

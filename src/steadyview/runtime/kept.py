@@ -180,7 +180,7 @@ def shape_of(row: ViewRow) -> Shape:
     # imported late: what the catalog says needs no Delta
     from steadyview.warehouse.view_store import Shape
 
-    return Shape(columns_of(row), incremental=row.kind == "incremental")
+    return Shape(columns_of(row))
 
 
 def trailing_of(row: ViewRow, kind: str = TABLES) -> Trailing:
@@ -232,7 +232,7 @@ def is_gated(row: ViewRow, zone: str) -> bool:
 
 
 def has_every_state(row: ViewRow) -> bool:
-    """Whether the view's state at every cn within its retention can be told."""
+    """Whether the view's state at every cn within its retention can be told, but for its gaps."""
     return recalled(row).every_state
 
 
@@ -263,7 +263,7 @@ def _asks_for_every_cn(row: ViewRow) -> bool:
 def goes_on(row: ViewRow, plan: Planned) -> bool:
     """Whether what is kept of the view may be continued in the plan's way."""
     same = plan.algorithm_name == algorithm_of(row)
-    return same or row.kind == "recomputed" or has_every_state(row)
+    return same or has_every_state(row)
 
 
 def is_hidden(row: ViewRow) -> bool:

@@ -92,7 +92,6 @@ class Maintainer:
         self._publication = Publisher(parts, outcomes, self.losses)
         self._mending = Mending(parts, self._project)
         self._rolling = Rolling(parts, outcomes)
-        self._whole = WholeViews(parts, self._project)
         self._refreshing = Refreshing(
             parts, self._project, self._schedule, self.losses, self.faults
         )
@@ -217,7 +216,7 @@ class Maintainer:
         rolled = 0
         for kept in self._project.running():
             row = kept.row
-            if row.cn is None or kept.plan.node is None or row.base_cn is None:
+            if row.cn is None or row.base_cn is None:
                 continue
             if (only is None or row.id in only) and not self.faults.waits(kept.label):
                 rolled += self._rolling.roll(kept, everything=everything)
@@ -293,17 +292,16 @@ class Maintainer:
         whole = [k for k in found if k.plan.node is None and k.plan.sources <= admitted.keys()]
         with self._scratch() as (frames, folder):
             relations = RelationInputs(frames, folder, moment, admitted, self._parts.log)
-            others = Others(self._stands, self._parts.catalog.gaps)
+            recomputed = WholeViews(self._parts, self._project, whole, moment, folder, frames)
+            others = Others(recomputed.standing(self._stands), self._parts.catalog.gaps)
             batch = Batch(frames, folder, moment, relations, others, self._shadow)
             if works:
                 batch.prepare(works)
 
-            def recomputed() -> Iterator[Done]:
-                return self._whole.done(whole, moment, folder, frames)
-
             def take(done: Sequence[Done], last: bool) -> bool:
                 # recomputed views have a state at the end alone
-                self._publication.publish([*done, *recomputed()] if last else done, admitted)
+                every = [*done, *recomputed.done()] if last else done
+                self._publication.publish(every, admitted)
                 ends = self._ends_turn()
                 if not (last or ends):
                     # what is behind a whole backlog may never be reached
@@ -311,11 +309,12 @@ class Maintainer:
                 return ends
 
             if any(k.row.cn is None for k in found):
-                for done in chain(batch.first_states(), recomputed()):
+                # before the views that read them
+                for done in chain(recomputed.done(), batch.first_states()):
                     self._publication.first_state(done, admitted, mark)
                 self._record(after, moment.upto, batch.asked, started)
             else:
-                self._pieces(batch, after, started, take)
+                self._pieces(batch, recomputed, after, started, take)
         for work in works:
             if work.after is not None:
                 self._recordings.asked(work.plan.name, batch.asked.sent)
@@ -336,9 +335,10 @@ class Maintainer:
         whole = [k for k in rows if k.plan.node is None and k.plan.sources <= admitted.keys()]
         reached: dict[int, Done] = {}
         with self._scratch() as (frames, folder):
+            recomputed = WholeViews(self._parts, self._project, whole, moment, folder, frames)
             if works:
                 relations = RelationInputs(frames, folder, moment, admitted, self._parts.log)
-                others = Others(standing, self._parts.catalog.gaps)
+                others = Others(recomputed.standing(standing), self._parts.catalog.gaps)
                 batch = Batch(frames, folder, moment, relations, others)
                 batch.prepare(works)
 
@@ -349,18 +349,19 @@ class Maintainer:
                         reached[d.work.kept.id] = replace(d, changes=changes)
                     return any(d.failed for d in done) or self.ending()
 
-                self._pieces(batch, after, started, take)
+                self._pieces(batch, recomputed, after, started, take)
             if self.ending() and any(d.upto < moment.upto for d in reached.values()):
                 raise StorageUnavailable(
                     "the process that keeps the views ended",
                     hint="refresh again: what was computed stays",
                 )
-            reached |= {d.work.kept.id: d for d in self._whole.done(whole, moment, folder, frames)}
-        return list(reached.values()), admitted
+            found = [*recomputed.done(), *reached.values()]
+        return found, admitted
 
     def _pieces(
         self,
         batch: Batch,
+        recomputed: WholeViews,
         after: int,
         started: int,
         take: Callable[[Sequence[Done], bool], bool],
@@ -368,13 +369,16 @@ class Maintainer:
         """Piece by piece; `take` gets what each did, and says whether to end behind it.
 
         Its second argument: whether that was the last piece. Who ends in between has whole pieces;
-        the next life goes on behind them.
+        the next life goes on behind them. Recomputed views go on with the last one, before those
+        that read them.
         """
         over = False
         while not over:
-            begun, before = time.monotonic(), batch.asked
             rows, upto = batch.next_piece(after, SIZE)
+            if upto == batch.upto:
+                recomputed.done()
             note(batch.folder, rows, SIZE.finished)
+            begun, before = time.monotonic(), batch.asked
             done = batch.piece(upto)
             SIZE.took(rows, time.monotonic() - begun)
             last = upto == batch.upto or batch.over

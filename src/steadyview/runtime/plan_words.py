@@ -153,9 +153,9 @@ def _node_columns(
 ) -> dict[int, str]:
     """What the columns of another node are called: a view's own names, a hidden one's meanings."""
     below = known.get(origin.node)
-    if below is None or below.node is None:
+    if below is None:
         return {i: f"column {i + 1}" for i, _ in origin.types}
-    if below.hidden:
+    if below.node is not None and below.hidden:
         names: Sequence[str] = PlanWords(below, known, labels).outputs()
         if below.node.role in PARTS:
             names = ["group", *names[1:]]

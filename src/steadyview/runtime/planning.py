@@ -107,10 +107,10 @@ class Planned:
 
     @property
     def every_state(self) -> bool:
-        """Whether it has a state at every cn."""
+        """Whether it has a state at every cn that lies in none of its gaps."""
         if self.algorithm is not None and self.forced:
             return promised(self.algorithm) == "complete"
-        return self.node is not None and self.over_every_state
+        return self.over_every_state
 
     @property
     def kind(self) -> str:
@@ -126,7 +126,7 @@ class Planned:
         fold = None if self.node is None or self.forced else self.node.fold
         keys = () if fold is None else tuple((k.name, k.type) for k in fold.keys)
         sums = () if fold is None else tuple((s.name, s.type) for s in fold.all_sums)
-        return Shape(self.columns, keys, sums, incremental=self.node is not None)
+        return Shape(self.columns, keys, sums)
 
     @property
     def sources(self) -> frozenset[str]:
@@ -152,6 +152,11 @@ class Planned:
         if self.node is None:
             return frozenset(c.name for c in found.columns)
         return frozenset(found.columns[i].name for i in self.node.used()[relation])
+
+    @property
+    def digest(self) -> str:
+        """Of what decides which rows it shows."""
+        return self.fingerprint() if self.node is None else self.node.digest
 
     def fingerprint(self) -> str:
         """Changes whenever the view's meaning, kind, or the types it rests on change.
@@ -338,7 +343,7 @@ class _Planning:
     def _kept(self, text: ViewText, path: Path) -> list[Planned]:
         self._check_parents(text)
         relations = list(self._relations.values())
-        views = {p.name: p.columns for p in self._plans.values() if not p.hidden and p.node}
+        views = {p.name: p.columns for p in self._plans.values() if not p.hidden}
         draft = plan_view(text, relations, self._unsupported, views)
         self._types.check_reading(text)
         averages: list[bool] = []
@@ -381,12 +386,10 @@ class _Planning:
             return None
 
     def _check_parents(self, text: ViewText) -> None:
-        """Refuse a view that reads one that is refused, or recomputed."""
+        """Refuse a view that reads one that is refused."""
         for name in views_read(text, self._names):
-            parent = self._plans.get(name)
-            if parent is None or parent.node is None:
-                word = "refused" if parent is None else "recomputed, and so has no changes"
-                fact = f'view "{text.name}" reads view "{name}", which is {word}'
+            if name not in self._plans:
+                fact = f'view "{text.name}" reads view "{name}", which is refused'
                 raise ViewRefused("PARENT", fact, hint=BY_CODE["PARENT"].hint)
 
     def _hidden(self, node: PlanNode, new: Sequence[Planned] = ()) -> Planned:
@@ -418,8 +421,9 @@ class _Planning:
                 node, name = nodes[read.place], hidden_name(nodes[read.place])
             else:
                 parent = self._plans[read.view]
-                assert parent.node is not None
-                node, name = parent.node, parent.name
+                types.append({i: parent.columns[i][1] for i in used})
+                origins.append(FromNode(parent.name, parent.digest, tuple(types[-1].items())))
+                continue
             types.append({i: node.columns[i][1] for i in used})
             origins.append(FromNode(name, node.digest, tuple(types[-1].items())))
         return origins, types

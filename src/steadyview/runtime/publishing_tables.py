@@ -122,7 +122,7 @@ class Tables:
                 continue
             if trailing_of(row, TABLES).by is not None:
                 yield _Wanted(TABLES, row, row.cn)
-            if row.kind == "incremental" and trailing_of(row, CHANGES).by is not None:
+            if trailing_of(row, CHANGES).by is not None:
                 yield _Wanted(CHANGES, row, reach_of(row, reached.get(row.id)))
 
     def _gone(self, wanted: Iterable[_Wanted]) -> bool:

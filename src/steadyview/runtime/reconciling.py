@@ -40,6 +40,7 @@ from steadyview.runtime.kept import (
     inputs_of,
     is_hidden,
     planned_as_kept,
+    shape_of,
     with_parent_renamed,
 )
 from steadyview.runtime.parts import Parts
@@ -87,6 +88,7 @@ class Reconciling:
         """Make the catalog's views those of the project: new, changed, gone and refused ones."""
         self._respell()
         rows = self._views.all()
+        self._add_deltas(rows)
         mendable = [r for r in rows if r.state == "stopped" and r.mendable and r.cn is not None]
         self.place({row.name for row in mendable})
         for refused in self._refused:
@@ -94,6 +96,12 @@ class Reconciling:
         self.settle()
         self.swap_ready()
         clear_builds(self._parts)
+
+    def _add_deltas(self, rows: Iterable[ViewRow]) -> None:
+        """Make the delta of views that were kept as whole states, in a warehouse of before."""
+        for row in rows:
+            if row.cn is not None and row.delta_version is None:
+                ViewStore(self._parts.root, row, shape_of(row)).create()
 
     @_one_at_a_time
     def place(self, renewed: Collection[str] = ()) -> None:
@@ -186,8 +194,7 @@ class Reconciling:
         if row.cn is None:
             store.create()
             return
-        known = [(store.base, row.base_version), (store.delta, row.delta_version)]
-        tables = known if kept.plan.node is not None else known[:1]
+        tables = [(store.base, row.base_version), (store.delta, row.delta_version)]
         whole = all(t.exists() and t.version() >= (version or 0) for t, version in tables)
         if not whole and row.state != "stopped":
             text = f'"{store.folder}" was removed or replaced'

@@ -14,7 +14,7 @@ back: a target behind what a view shows is refused.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -268,10 +268,10 @@ class Refreshing:
             if (kept.row.cn or 0) > cn:
                 raise _goes_back(kept, cn)
         with_parents = self._with_parents(rows, cn)
-        behind = [k for k in with_parents if (k.propagated or 0) < cn]
-        ahead = [k for k in with_parents if (k.propagated or 0) >= cn]
-        self._check_states(with_parents, ahead, cn)
-        done = [self._as_it_is(k, cn) for k in ahead]
+        at_hand = {k.id: self._at_hand(k) for k in with_parents}
+        behind = [k for k in with_parents if at_hand[k.id] < cn]
+        self._check_states(with_parents, at_hand, cn)
+        done = [self._as_it_is(k, cn) for k in with_parents if at_hand[k.id] >= cn]
         stores = {d.work.kept.id: d.work.store for d in done}
 
         def standing(node: int) -> Any:
@@ -299,11 +299,16 @@ class Refreshing:
                 left += [k for k in read if k is not None and (k.row.cn or 0) < cn]
         return sorted(found.values(), key=lambda k: k.name)
 
-    def _check_states(self, rows: Sequence[Kept], ahead: Collection[Kept], cn: int) -> None:
+    def _at_hand(self, kept: Kept) -> int:
+        """Up to which cn its changes are stored, also by a refresh that was cut short."""
+        return max(kept.propagated or 0, self._project.store(kept).propagated())
+
+    def _check_states(self, rows: Sequence[Kept], at_hand: Mapping[int, int], cn: int) -> None:
         """OutsideRetention if the cn lies where one of them, or what it reads, has no state."""
         views = self._parts.catalog.views
-        for kept in ahead:
-            check_no_gap(self._parts.catalog, kept.row, cn, kept.propagated)
+        for kept in rows:
+            if at_hand[kept.id] >= cn:
+                check_no_gap(self._parts.catalog, kept.row, cn, at_hand[kept.id])
         going = {k.id for k in rows}
         for kept in rows:
             for parent in (views.row(i) for i in kept.inputs.values() if i not in going):

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import Catalog, MeantCommit, ViewRow, from_us, to_us
-from steadyview.errors import ConfigError, OutsideRetention, QueryRefused
+from steadyview.errors import OutsideRetention, QueryRefused
 from steadyview.runtime.bound_times import ShownTime, shown_times, sources_of
 from steadyview.runtime.kept import recalled
 from steadyview.runtime.parts import Parts
@@ -93,7 +93,7 @@ def rows_at(parts: Parts, spark: SparkSession, name: str, cn: int) -> DataFrame:
         if row.id == read:
             break
     store = ViewStore(parts.root, row, recalled(row).shape)
-    check_kept(parts.catalog, store, row, bases, cn)
+    check_kept(parts.catalog, store, row, cn)
     return States(spark, store).visible(row, bases, cn)
 
 
@@ -105,7 +105,7 @@ def rows_reaching(parts: Parts, spark: SparkSession, row: ViewRow, cn: int) -> D
     upto, version = max(now.cn or 0, row.cn or 0), (now.delta_version, row.delta_version)
     row = replace(now, cn=upto, delta_version=max(v or 0 for v in version))
     store = ViewStore(parts.root, row, recalled(row).shape)
-    check_kept(parts.catalog, store, row, bases, cn)
+    check_kept(parts.catalog, store, row, cn)
     return States(spark, store).visible(row, bases, cn)
 
 
@@ -125,13 +125,7 @@ def no_state(name: str) -> OutsideRetention:
 
 def history(parts: Parts, row: ViewRow, limit: int) -> list[Commit]:
     """The newest commits that changed the view, newest first."""
-    plan = recalled(row)
-    if plan.node is None:
-        raise ConfigError(
-            f'view "{plan.name}" is recomputed: its single changes are not known',
-            hint="steadyview check says why it is not maintained incrementally",
-        )
-    store = ViewStore(parts.root, row, plan.shape)
+    store = ViewStore(parts.root, row, recalled(row).shape)
     ranges = [gap for gap in parts.catalog.gaps.of([row.id]) if gap.compressed]
     found = changes(store, row, ranges, limit)
     gaps = {c.cn: gap_at(parts.catalog, row, c.cn - 1) for c in found}

@@ -27,6 +27,8 @@ class Share:
     steps: tuple[Step, ...] = ()
     trouble: Trouble | None = None
     over: bool = False
+    ahead: bool = False
+    """Whether a crash has left it beyond what it reads is shown at: it waits for that."""
 
     @property
     def node(self) -> PlanNode:

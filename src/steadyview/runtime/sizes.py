@@ -23,9 +23,10 @@ def sizes(root: Path, row: ViewRow) -> dict[str, Any] | None:
         return None
     store = ViewStore(root, row, recalled(row).shape)
     try:
-        found = {"rows": _total(store.base.files(row.base_version))}
-        if row.kind == "incremental":
-            found["changes"] = _total(store.delta.files(row.delta_version))
+        found = {
+            "rows": _total(store.base.files(row.base_version)),
+            "changes": _total(store.delta.files(row.delta_version)),
+        }
         if store.shape.state:
             found["state"] = _total([*store.state.files(), *store.steps.files()])
     except SteadyviewError:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from steadyview.catalog import Base, Catalog, Gap, ViewRow
+from steadyview.catalog import Catalog, Gap, ViewRow
 from steadyview.errors import OutsideRetention
 from steadyview.runtime.kept import algorithm_of, has_every_state, plan_of
 from steadyview.runtime.planning import VERSIONS
 from steadyview.views.mentions import mentions_source
-from steadyview.warehouse.states import check_readable, nearest
+from steadyview.warehouse.states import check_readable
 from steadyview.warehouse.view_store import ViewStore
 
 
-def check_kept(
-    catalog: Catalog, store: ViewStore, row: ViewRow, bases: Sequence[Base], cn: int
-) -> None:
+def check_kept(catalog: Catalog, store: ViewStore, row: ViewRow, cn: int) -> None:
     """OutsideRetention unless the view has a state at cn, and it is kept."""
     check_readable(row, cn)
     check_no_gap(catalog, row, cn)
-    if row.kind == "recomputed":
-        _check_recomputed(catalog, row, bases, cn)
-    elif not has_every_state(row):
+    if not has_every_state(row):
         _check_installed(catalog, store, row, cn)
 
 
@@ -55,17 +50,6 @@ def check_no_gap(
         detail=f"{what}; it has states at {known}",
         hint=hint,
     )
-
-
-def _check_recomputed(catalog: Catalog, row: ViewRow, bases: Sequence[Base], cn: int) -> None:
-    """A recomputed view has states only where it was recomputed, and until its sources change."""
-    base = nearest(bases, cn)
-    if cn < base.cn or _changed(catalog, row, base.cn, cn):
-        known = ", ".join(str(b.cn) for b in bases[-5:])
-        raise OutsideRetention(
-            f'view "{row.name}" is recomputed and has no state at cn {cn}',
-            detail=f"its newest states are at cn {known}",
-        )
 
 
 def _check_installed(catalog: Catalog, store: ViewStore, row: ViewRow, cn: int) -> None:

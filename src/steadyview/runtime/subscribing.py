@@ -30,7 +30,13 @@ from steadyview.catalog import Catalog, Subscription, ViewRow, from_us
 from steadyview.catalog.subscriptions import DONE
 from steadyview.crash_points import crash_point
 from steadyview.delta.durability import make_folder
-from steadyview.errors import ConfigError, DefiniteError, OutsideRetention, ViewStopped
+from steadyview.errors import (
+    ConfigError,
+    DefiniteError,
+    OutsideRetention,
+    StorageDamaged,
+    ViewStopped,
+)
 from steadyview.modes import open_file
 from steadyview.nearest import nearest_or_all
 from steadyview.plans.plan import HIDDEN
@@ -156,6 +162,15 @@ class Subscriber:
         row = self._current()
         if row is None:
             return None
+        try:
+            return self._next(row, transactions)
+        except StorageDamaged as damage:
+            # imported late: reading needs no planning
+            from steadyview.runtime.reconciling import files_damaged
+
+            raise files_damaged(row.name, damage.message) from damage
+
+    def _next(self, row: ViewRow, transactions: int | None) -> Delivery | None:
         if self._known.state != DONE and self._handed is None:
             return self._state()
         after = self._known.position if self._handed is None else self._handed
@@ -230,7 +245,6 @@ class Subscriber:
                 return row
             if row.cn is None:
                 return None
-            check_has_changes(row)
             again = self._catalog.subscriptions.begin_again(self.name, row.id, row.cn)
             if again is not None:
                 self._known, self._handed, self._cuts = again, None, []
@@ -357,17 +371,7 @@ def check_name(name: str) -> None:
         )
 
 
-def check_has_changes(row: ViewRow) -> None:
-    """ConfigError for a view whose single changes are not known."""
-    if row.kind != "incremental":
-        raise ConfigError(
-            f'view "{row.name}" is recomputed: its changes are not known',
-            hint="steadyview check says why it is not maintained incrementally",
-        )
-
-
 def _begun(catalog: Catalog, row: ViewRow, name: str, start: Start) -> Subscription:
-    check_has_changes(row)
     while True:
         position = begins_at(catalog, row, start.at)
         made = catalog.subscriptions.add(

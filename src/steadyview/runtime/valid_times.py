@@ -7,8 +7,7 @@ For the state at c of a view whose changes are at hand up to q, with n the last 
 All its states in there are the same rows, so several views go together where theirs overlap. A gap
 ends it on either side: what the view was in between is not known, even if it came back. A range
 that was compressed begins with the first change in it and ends with the last, so it costs nothing.
-Where changes are not known, commits of sources stand for them: safe, and shorter. A dead source
-ends nothing here: how old an answer may be is another question (`freshness`).
+A dead source ends nothing here: how old an answer may be is another question (`freshness`).
 """
 
 from __future__ import annotations
@@ -63,19 +62,15 @@ def validity(
     catalog: Catalog, store: ViewStore, row: ViewRow, upto: int, sources: Collection[str], cn: int
 ) -> Validity:
     """Of the view's state at cn; its changes are at hand up to `upto`, it reads these sources."""
-    first, end = cn, None
-    if row.kind == "incremental":
-        last, changed = changed_near(store, row.oldest_cn, cn, upto)
-        # after the files, which may say less
-        before, behind = catalog.gaps.beside(row.id, cn)
-        first = max(row.oldest_cn if last is None else last, 0 if before is None else before.high)
-        ends = [changed, None if behind is None else behind.low + 1]
-        end = min((c for c in ends if c is not None), default=None)
-    if end is None:
-        behind = upto if row.kind == "incremental" else cn
-        committed = (catalog.commits.first_after(source, behind) for source in sources)
-        end = min((c for c in committed if c is not None), default=None)
-    return Validity(first, end)
+    last, changed = changed_near(store, row.oldest_cn, cn, upto)
+    # after the files, which may say less
+    before, behind = catalog.gaps.beside(row.id, cn)
+    committed = [catalog.commits.first_after(source, upto) for source in sources]
+    ends = [changed, *committed, None if behind is None else behind.low + 1]
+    return Validity(
+        max(row.oldest_cn if last is None else last, 0 if before is None else before.high),
+        min((c for c in ends if c is not None), default=None),
+    )
 
 
 def overlap(found: Iterable[Validity]) -> Validity | None:

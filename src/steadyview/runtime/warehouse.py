@@ -354,7 +354,8 @@ class Warehouse:
         from steadyview.runtime.targets import target
 
         if bool(views) == everything:
-            raise ConfigError("name the views to refresh, or say --all")
+            wrong = "named views and --all exclude each other" if views else "no view is named"
+            raise ConfigError(wrong, hint="name the views to refresh, or say --all")
         asked = None if to is None else target(self._catalog, self._clock, to, wait)
         cn = None if asked is None else asked.cn
         request = {"do": "refresh", "views": [*views], "everything": everything, "to": cn}

@@ -335,7 +335,7 @@ class _FileReader:
             self._refuse_beside("steadyview.algorithm", fact, way)
             if properties.get("steadyview.fallback") == "recompute":
                 way = "ask for the policy 'snapshot', or leave the fallback out"
-                fact = f"may be recomputed, and then has no changes for the policy '{policy}'"
+                fact = f"may be recomputed, and the policy '{policy}' needs its single changes"
                 self._refuse_beside("steadyview.fallback", fact, way)
 
     def _refuse_beside(self, key: str, fact: str, way: str) -> None:

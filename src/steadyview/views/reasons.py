@@ -144,7 +144,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "PARENT",
-        "the view reads another view that is not kept incrementally",
+        "the view reads another view that is refused, or it is recomputed itself and reads a view",
         "correct that view first, or read the tables that it reads",
     ),
     Reason(

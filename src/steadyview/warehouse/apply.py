@@ -47,7 +47,7 @@ def due(store: ViewStore, row: ViewRow) -> bool:
 
     It has with more than 50 files, or with more than 10 % of the base's rows and 20,000.
     """
-    if row.cn is None or row.base_cn is None or row.kind == "recomputed":
+    if row.cn is None or row.base_cn is None:
         return False
     residual = store.delta_files(row.delta_version or 0, row.base_cn, row.cn)
     rows = sum(f.rows for f in store.base.files(row.base_version))

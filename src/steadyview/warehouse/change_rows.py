@@ -140,14 +140,13 @@ def changed_near(
     store: ViewStore, oldest: int, cn: int, upto: int
 ) -> tuple[int | None, int | None]:
     """The view's last change in (oldest, cn], and its first in (cn, upto]; None: there is none."""
-    version = store.delta.version()
-    before = sorted(store.delta_files(version, oldest, cn), key=lambda f: -f.ranges[CN][1])
+    before = sorted(store.newest_delta_files(oldest, cn), key=lambda f: -f.ranges[CN][1])
     last: int | None = None
     for file in before:
         if last is None or min(file.ranges[CN][1], cn) > last:
             found = [int(c) for c in cns_of(store, file) if oldest < c <= cn]
             last = max([*found, *([] if last is None else [last])], default=None)
-    after = sorted(store.delta_files(version, cn, upto), key=lambda f: f.ranges[CN][0])
+    after = sorted(store.newest_delta_files(cn, upto), key=lambda f: f.ranges[CN][0])
     first: int | None = None
     for file in after:
         if first is None or max(file.ranges[CN][0], cn + 1) < first:

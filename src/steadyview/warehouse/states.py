@@ -16,7 +16,7 @@ from steadyview.engine.bags import net, rows_plus
 from steadyview.engine.frames import Frames
 from steadyview.errors import OutsideRetention
 from steadyview.warehouse.impossible import below_zero
-from steadyview.warehouse.view_store import COUNT, ViewStore, ddl, quoted
+from steadyview.warehouse.view_store import CN, COUNT, ViewStore, ddl, quoted
 
 
 class States:
@@ -35,13 +35,7 @@ class States:
         """What a reader of the view sees at cn."""
         check_readable(row, cn)
         base = nearest(bases, cn)
-        if row.kind == "recomputed":
-            return self._whole(base)
         return self._spark.sql(self.rows_sql(base, cn, row.delta_version or 0))
-
-    def _whole(self, base: Base) -> DataFrame:
-        name = self._base_view(base, None)
-        return self._spark.sql(f"SELECT {_listed(self._store.shape.visible)} FROM {name}")
 
     def rows_sql(
         self, base: Base, cn: int, version: int, base_files: Sequence[str] | None = None
@@ -64,6 +58,25 @@ class States:
         )
         refusal = below_zero(self._store.name, shape, cn)
         return f"SELECT {named} FROM ({parts} {rows_plus('b_', 'n_', stored, refusal)})"
+
+    def difference_sql(self, rows: str, upto: int, base: Base, after: int, version: int) -> str:
+        """What leads from the state at `after` to the rows of a FROM item, those at `upto`.
+
+            difference  =  rows  -  base(c)  -  sum{ delta(s) : c < s <= after }
+
+        As rows of the view delta, all at `upto`.
+        """
+        shape, view = self._store.shape, self._base_view(base, None)
+        stored = [name for name, _ in shape.stored]
+        cast = ", ".join(f"CAST({n} AS {type_}) AS {n}" for n, type_ in shape.stored)
+        both = zip(shape.visible, stored, strict=True)
+        plain = ", ".join(f"{quoted(n)} AS {o}" for (n, _), o in both)
+        listed = ", ".join(stored)
+        parts = [f"SELECT {cast}, 1L AS _n FROM {rows}", f"SELECT {plain}, -1L AS _n FROM {view}"]
+        if (residual := self._residual(base.cn, after, version)) is not None:
+            parts.append(f"SELECT {listed}, -{COUNT} AS _n FROM {residual}")
+        changed = net(f"({' UNION ALL '.join(parts)})", stored, "_n")
+        return f"SELECT {listed}, _d AS {COUNT}, CAST({upto} AS BIGINT) AS {CN} FROM ({changed})"
 
     def changed_sql(self, after: int, upto: int, version: int) -> str | None:
         """The view delta of (after, upto] as a FROM item, None if there is nothing in it."""
@@ -114,6 +127,7 @@ def check_readable(row: ViewRow, cn: int) -> None:
         raise OutsideRetention(
             f'view "{row.name}" cannot be read at cn {cn}',
             detail=f"its oldest cn is {row.oldest_cn}, its newest {row.cn}",
+            hint="ask for one in between; steadyview status shows the newest",
         )
 
 

@@ -20,15 +20,14 @@ _LONGEST = 200
 class TableMark:
     """The rows are those of `view` at `cn`, committed at `time` (ISO, None where forgotten).
 
-    `id` is the view's in the catalog; `base`, of a recomputed view, the version of its base. A
-    table of changes holds those after `base` up to `cn`.
+    `id` is the view's in the catalog. A table of changes holds those after `base` up to `cn`.
     """
 
     view: str
     cn: int
     time: str | None
     id: int
-    base: int | None
+    base: int | None = None
 
     def same(self, other: TableMark) -> bool:
         """Whether both say the same of the rows."""

@@ -40,8 +40,7 @@ class ViewTable(OwnedTable):
 
     def __init__(self, owner: TableOwner, store: ViewStore, row: ViewRow, time: str | None) -> None:
         assert row.cn is not None
-        base = row.base_version if row.kind == "recomputed" else None
-        mark = TableMark(row.name, row.cn, time, row.id, base)
+        mark = TableMark(row.name, row.cn, time, row.id)
         columns = store.shape.visible
         schema = pa.schema([(n, arrow_type(t)) for n, t in columns])
         super().__init__(owner, table_folder(owner.root, TABLES, row.name), mark, schema)
@@ -51,8 +50,6 @@ class ViewTable(OwnedTable):
 
     def _moved(self, before: TableMark) -> bool:
         """Write what has changed since; False where that cannot be told, or is too much."""
-        if self._row.kind == "recomputed":
-            return before.base == self._mark.base and self._commit([], [])
         if not self._row.oldest_cn <= before.cn <= self._mark.cn:
             return False
         delta = self._row.delta_version or 0
@@ -76,7 +73,7 @@ class ViewTable(OwnedTable):
         row, base = self._row, self._store.base.files(self._row.base_version)
         assert row.base_cn is not None
         groups, come = row_groups(base), None
-        if row.kind != "recomputed" and row.base_cn != self._mark.cn:
+        if row.base_cn != self._mark.cn:
             change = net_change(
                 self._store, row.delta_version or 0, row.base_cn, self._mark.cn
             )

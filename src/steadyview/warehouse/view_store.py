@@ -46,14 +46,12 @@ NODES = "nodes"
 class Shape:
     """A node's stored columns, with their types.
 
-    `keys` and `sums` are those of its state, empty where it keeps none. `incremental`: its change
-    is kept; otherwise only whole states are.
+    `keys` and `sums` are those of its state, empty where it keeps none.
     """
 
     visible: tuple[tuple[str, str], ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     sums: tuple[tuple[str, str], ...] = ()
-    incremental: bool = True
 
     @property
     def stored(self) -> list[tuple[str, str]]:
@@ -105,8 +103,7 @@ class ViewStore:
     def create(self) -> None:
         """Make the tables that are missing."""
         Table.create(self.base.path, _arrow(self.shape.visible))
-        if self.shape.incremental:
-            Table.create(self.delta.path, _arrow(self.shape.delta), ranged=(CN,))
+        Table.create(self.delta.path, _arrow(self.shape.delta), ranged=(CN,))
         if self.shape.state:
             Table.create(self.state.path, _arrow(self.shape.state))
             stepped = [*self.shape.state, (CN, "BIGINT")]
@@ -250,6 +247,10 @@ class ViewStore:
         if upto <= after:
             return []
         return [f for f in self.delta.files(version) if f.may_hold("_cn", after + 1, upto)]
+
+    def newest_delta_files(self, after: int, upto: int) -> list[FileEntry]:
+        """The same of the newest version, published or not."""
+        return self.delta_files(self.delta.version(), after, upto) if upto > after else []
 
 
 def adopt_folders(root: Path) -> None:

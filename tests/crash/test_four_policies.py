@@ -1,0 +1,141 @@
+"""One SELECT under four policies, killed again and again: they agree, and so do copies of them.
+
+`make soak` kills fifty times instead of six.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SOAK
+from tests.crash import commits
+from tests.crash.copier import as_text
+from tests.crash.keepers import ROOT, Failed, Keeper
+from tests.crash.shop import VIEWS, Shop, comparable, new_shop
+from tests.crash.test_killed import Writers
+
+KILLS = 50 if SOAK else 6
+SHORTEST, LONGEST = 2.5, 8.0 if SOAK else 5.0
+"""Seconds of a life, of which the first two go into starting Python."""
+LATER = 2.0
+"""Seconds by which the one may outlive the other."""
+AT = 20
+COMPRESS = ""
+"""What the views' files say of compression, as a further property."""
+POLICIES = {
+    "totals": "'steadyview.policy' = 'immediate'",
+    "totals_held": "'steadyview.policy' = 'ipda', 'steadyview.schedule' = 'every 1 second'",
+    "totals_late": "'steadyview.policy' = 'dpda', 'steadyview.schedule' = 'every 2 seconds'",
+    "totals_whole": "'steadyview.policy' = 'snapshot', 'steadyview.schedule' = 'every 2 seconds'",
+}
+ABOVE = "SELECT orders, COUNT(*) AS regions FROM totals_whole GROUP BY orders"
+COPIED = [*POLICIES, "above"]
+
+
+@pytest.fixture
+def project(tmp_path: Path):
+    shop = new_shop(tmp_path / "shop", views=())
+    for name, properties in POLICIES.items():
+        listed = ", ".join(p for p in (properties, COMPRESS) if p)
+        create = f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ({listed}) AS {VIEWS['totals']}"
+        shop.add_view(name, create)
+    shop.add_view("above", ABOVE)
+    shop.begin()
+    yield shop
+    shop.database.drop()
+
+
+def copier(shop: Shop, *first: str) -> subprocess.Popen:
+    words = [*first, str(shop.folder), str(shop.folder / "copies.db"), *COPIED]
+    path = f"{ROOT / 'src'}:{ROOT}"
+    command = [sys.executable, "-m", "tests.crash.copier", *words]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path})
+
+
+def lived(shop: Shop, spark, dice: random.Random) -> None:
+    """`run` and whoever copies at work, until both are killed, the one or the other first."""
+    keeper, copying = Keeper(shop.folder, spark), copier(shop)
+    keeper.tell("run")
+    waits = (dice.uniform(SHORTEST, LONGEST), dice.uniform(0, LATER))
+    for process, wait in zip(dice.sample([keeper.process, copying], 2), waits, strict=True):
+        threading.Event().wait(wait)
+        assert process.poll() is None, "it ended by itself"
+        process.send_signal(signal.SIGKILL)
+    keeper.end()
+    copying.wait()
+
+
+def copy_of(shop: Shop, view: str) -> tuple[int, Counter[str]]:
+    """Its position, and its rows."""
+    with closing(sqlite3.connect(shop.folder / "copies.db")) as kept:
+        ((cn,),) = kept.execute("SELECT cn FROM positions WHERE view = ?", (view,)).fetchall()
+        rows = kept.execute("SELECT row, count FROM rows WHERE view = ?", (view,)).fetchall()
+        return cn, Counter(dict(rows))
+
+
+def rows_at(keeper: Keeper, view: str, cn: int) -> list[str] | None:
+    """The view's rows; None where it has no state."""
+    try:
+        return comparable(keeper.ask("rows", view=view, at=cn))
+    except Failed as told:
+        if told.args[0] != "OutsideRetention":
+            raise
+        return None
+
+
+def check_agree(shop: Shop, keeper: Keeper, cns: list[int], dice: random.Random) -> int:
+    """At these cns all views that have a state there show the same, and what they should."""
+    compared = 0
+    for cn in cns:
+        found = {view: rows_at(keeper, view, cn) for view in POLICIES}
+        there = [rows for rows in found.values() if rows is not None]
+        assert all(rows == there[0] for rows in there), (cn, found)
+        compared += len(there) > 1
+        if there and dice.random() < 0.3:
+            seen = commits.seen_at(shop.warehouse, cn)["shop"]
+            right = shop.crm_state({"totals": there[0]}, seen)
+            assert right is not None, f"no state of the sources gives cn {cn}"
+    return compared
+
+
+@pytest.mark.timeout(60 * KILLS + 300)
+def test_killed_at_random_the_four_policies_agree_and_every_copy_is_its_view(project, spark):
+    dice = random.Random(KILLS)
+    keeper = Keeper(project.folder, spark)
+    keeper.ask("once")
+    keeper.end()
+    with Writers(project):
+        for _ in range(KILLS):
+            lived(project, spark, dice)
+    keeper = Keeper(project.folder, spark)
+    keeper.ask("once")
+    refreshed = keeper.ask("changed", view="totals_whole")
+    assert len(refreshed) > KILLS // 4, "the schedule was not kept"
+    some = dice.sample(refreshed, min(len(refreshed), AT // 2))
+    last = commits.last_cn(project.warehouse)
+    assert check_agree(project, keeper, some, dice) == len(some)
+    some = [dice.randint(0, last) for _ in range(AT - len(some))]
+    assert check_agree(project, keeper, some, dice)
+    project.sell(2)
+    done = keeper.ask("refresh", views=COPIED)
+    assert check_agree(project, keeper, [done["cn"]], dice) == 1
+    assert all(v["equal"] for v in keeper.ask("verify", at=done["cn"], views=COPIED))
+    with copier(project, "--once") as copying:
+        assert copying.wait() == 0
+    for view in COPIED:
+        cn, rows = copy_of(project, view)
+        shown = keeper.ask("rows", view=view, at=cn)
+        assert rows == Counter(as_text(row) for row in shown), (view, cn)
+        assert cn <= done["cn"]
+    keeper.end()
