@@ -98,6 +98,8 @@ def _deferred(status: Status) -> list[Text]:
             parts += [f"next {iso_time(refresh.due)}"] if refresh.due else []
             if refresh.propagated is not None and refresh.propagated > (view.cn or 0):
                 parts.append(f"propagated to cn {refresh.propagated}")
+            if view.valid is not None and view.valid.end_cn is not None:
+                parts.append(f"valid up to before cn {view.valid.end_cn}")
             found.append(Text(f"{view.name}: {', '.join(parts)}", style="dim"))
     return found
 

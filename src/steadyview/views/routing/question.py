@@ -17,13 +17,12 @@ from steadyview.errors import ViewRefused
 from steadyview.views.dialect import written
 from steadyview.views.flat import FlatQuery
 from steadyview.views.parse import ViewText
-from steadyview.views.reading import read_query
+from steadyview.views.reading import TAIL, read_query, without_tail
 from steadyview.views.routing.offers import flat_form
 from steadyview.views.routing.reasons import CannotAnswer
 from steadyview.views.source_text import SourceText
 from steadyview.views.trees import canonical, place, unbracketed
 
-_TAIL = ("order", "limit", "offset")
 _NAME = "the query"
 
 
@@ -84,7 +83,7 @@ def routing_question(
 
 def _with_tail(question: RoutingQuestion, tree: exp.Expression) -> RoutingQuestion:
     """With ORDER BY and LIMIT, as far as they are plain."""
-    tail = [tree.args[key] for key in _TAIL if tree.args.get(key) is not None]
+    tail = [tree.args[key] for key in TAIL if tree.args.get(key) is not None]
     end = min(map(place, tail), default=len(question.source.text))
     orderings = tuple(
         Ordering(_output(node.this, question.names), None, _suffix(node)) for node in _by(tree)
@@ -96,17 +95,10 @@ def _by(tree: exp.Expression) -> list[exp.Ordered]:
     return list(tree.args["order"].expressions) if tree.args.get("order") else []
 
 
-def _bare(tree: exp.Expression) -> exp.Expression:
-    bare = tree.copy()
-    for key in _TAIL:
-        bare.set(key, None)
-    return bare
-
-
 def _flat(question: RoutingQuestion, tree: exp.Expression) -> FlatQuery:
     if not isinstance(tree, exp.Select):
         raise CannotAnswer("shape", "it is more than one SELECT")
-    found = flat_form(question.source, _bare(tree), question.relations, asked=True)
+    found = flat_form(question.source, without_tail(tree), question.relations, asked=True)
     if found is None:
         raise CannotAnswer("shape", "it is more than a join of tables with groups on top")
     return found
@@ -118,7 +110,7 @@ def _orderings(question: RoutingQuestion, tree: exp.Expression) -> tuple[Orderin
     if not nodes:
         return question.orderings
     flat = _flat(question, tree)
-    values = iter(_beside(question, _bare(tree), flat, nodes))
+    values = iter(_beside(question, without_tail(tree), flat, nodes))
     shown = [canonical(output) for output in flat.outputs]
     found = []
     for ordering in question.orderings:
