@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
 import steadyview
-from steadyview.errors import QueryRefused, TooStale
+from steadyview.catalog.lease import Holder, Lease
+from steadyview.errors import QueryRefused, StorageUnavailable, TooStale
 from steadyview.query import as_of
 from steadyview.runtime.asking import QueryAnswer
 from steadyview.runtime.remote import Wanted
@@ -214,7 +215,7 @@ def test_a_view_that_is_required_is_carried_or_says_why_not(
             )
         commit(wh, world, random.Random(3), 1)
         late = Staleness(timedelta(microseconds=1), OnStale.fail)
-        with pytest.raises(QueryRefused, match="cannot be answered"):
+        with pytest.raises(TooStale):
             wh.query_at(TABLES, route="require", staleness=late)
 
 
@@ -247,6 +248,19 @@ def test_explain_tells_which_view_answers_and_why_the_others_do_not(
 
 def steadyview_plan(plan):
     return type(plan).of(plan.to_dict())
+
+
+def test_a_query_that_cannot_capture_what_it_needs_is_to_be_asked_again(
+    world: World, tmp_path: Path, spark: SparkSession
+) -> None:
+    with opened(world, tmp_path, spark, "immediate") as wh:
+        world.database.writer().execute("INSERT INTO u VALUES (1, 5)")
+        other = Holder(1, "elsewhere", "test", 0)
+        with Lease.acquire(wh.project.warehouse, other):
+            hour = wh.query_at(TABLES, staleness=Staleness(HOUR))
+            assert rows_of(hour) == world.expected(TABLES, 0)
+            with pytest.raises(StorageUnavailable, match="cannot be captured"):
+                wh.query_at(TABLES, route="require")
 
 
 # --- tables --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from steadyview.catalog import ViewRow
 from steadyview.changes import RelationSchema
 from steadyview.engine.analysis import columns_of
 from steadyview.engine.reading import check_reading
-from steadyview.errors import QueryRefused, SteadyviewError, ViewRefused
+from steadyview.errors import QueryRefused, SteadyviewError, TransientError, ViewRefused
 from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.choosing import Choice, Choosing
 from steadyview.runtime.kept import plan_of, recalled
@@ -45,6 +45,8 @@ from steadyview.warehouse.view_store import ViewStore
 
 _QUERY = "the query"
 _OTHER_TABLES = "it does not read the same tables"
+_EXACT = ("strong", "complete")
+"""Levels at which a state is what the sources had at its cn."""
 _TOO_OLD = "what it shows is too old"
 
 
@@ -110,6 +112,8 @@ class _Search:
         """Whether the view gives the same rows."""
         if row.state != "active" or row.error is not None:
             return Turned(row.name, "view", "it stands still: steadyview status tells why")
+        if (level := recalled(row).level) not in _EXACT:
+            return Turned(row.name, "view", f"it promises no more than level {level}")
         found = routed(question, view)
         if isinstance(found, Unrouted):
             return Turned(row.name, found.rule, found.why)
@@ -173,6 +177,8 @@ class Taking:
                 if choice is not None:
                     self._check_kept(offer, choice)
             except SteadyviewError as error:
+                if self._asked.route is Route.require and isinstance(error, TransientError):
+                    raise
                 choice, why = None, error.message
             if choice is not None:
                 return Taken(offer, choice), _taken(plan, offer, passed, place)

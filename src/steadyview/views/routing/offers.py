@@ -53,7 +53,7 @@ class OfferedView:
 def _flat(text: str, relations: tuple[RelationSchema, ...]) -> FlatQuery | None:
     try:
         source = ViewText("view", text).source()
-        return flat_form(source, read_query(source), relations)
+        return flat_form(source, read_query(source), relations)[0]
     except ViewRefused:
         return None
 
@@ -64,12 +64,13 @@ def flat_form(
     relations: Sequence[RelationSchema],
     *,
     asked: bool = False,
-) -> FlatQuery | None:
-    """The flat form of a query, if it has one.
+) -> tuple[FlatQuery | None, tuple[str, ...]]:
+    """The flat form of a query, if it has one, and what its columns are called as far as we know.
 
     ViewRefused where the text is outside what views are read for. `asked`: it is no view's.
     """
     reader = Reader(source, Readable(relations, {}, {}), share=False, asked=asked)
-    draft, _ = reader.draft(tree, Sight())
+    draft, columns = reader.draft(tree, Sight())
     drafts = fused((*reader.drafts.made, draft))
-    return flat_query(drafts[0]) if len(drafts) == 1 else None
+    flat = flat_query(drafts[0]) if len(drafts) == 1 else None
+    return flat, tuple(column.name for column in columns)

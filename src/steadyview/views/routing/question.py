@@ -98,10 +98,22 @@ def _by(tree: exp.Expression) -> list[exp.Ordered]:
 def _flat(question: RoutingQuestion, tree: exp.Expression) -> FlatQuery:
     if not isinstance(tree, exp.Select):
         raise CannotAnswer("shape", "it is more than one SELECT")
-    found = flat_form(question.source, without_tail(tree), question.relations, asked=True)
+    bare = without_tail(tree)
+    found, names = flat_form(question.source, bare, question.relations, asked=True)
     if found is None:
         raise CannotAnswer("shape", "it is more than a join of tables with groups on top")
+    _check_columns(question, bare, names)
     return found
+
+
+def _check_columns(
+    question: RoutingQuestion, bare: exp.Expression, names: Sequence[str]
+) -> None:
+    """CannotAnswer unless a star stands for the columns that it stands for in Spark."""
+    starred = any(e.find(exp.Star) and not e.find(exp.Anonymous) for e in bare.expressions)
+    same = [n.lower() for n in names] == [n.lower() for n in question.names]
+    if len(names) != len(question.names) or (starred and not same):
+        raise CannotAnswer("shape", "its columns are others to Spark")
 
 
 def _orderings(question: RoutingQuestion, tree: exp.Expression) -> tuple[Ordering, ...]:
@@ -158,7 +170,7 @@ def _beside(
     wide = bare.copy()
     wide.set("distinct", None)
     wide.set("expressions", [*wide.expressions, *(node.copy() for node in nodes)])
-    wider = flat_form(question.source, wide, question.relations, asked=True)
+    wider, _ = flat_form(question.source, wide, question.relations, asked=True)
     same_groups = wider is not None and _texts(wider.keys) == _texts(flat.keys)
     if wider is None or not (same_groups or bare.args.get("distinct")):
         raise CannotAnswer("order", "it orders by something outside of its groups")

@@ -91,6 +91,8 @@ def _body(
 ) -> tuple[str, Body]:
     own, types = matched.view, dict(view.columns)
     names = [name for name, _ in view.columns]
+    if len(own.outputs) != len(names):
+        raise CannotAnswer("view", "its text has other columns than it is kept with")
     pairs = list(zip(own.outputs, names, strict=True))
     shows = Covering.of(pairs, types)
     if not own.grouped:
