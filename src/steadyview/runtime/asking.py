@@ -39,8 +39,9 @@ from steadyview.runtime.kept import all_recalled
 from steadyview.runtime.live_tables import Following, LiveReading
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
+from steadyview.runtime.route_search import TableQuery
 from steadyview.runtime.routes import NOWHERE, Route, RoutePlan
-from steadyview.runtime.routing import TableQuery, Taken, Taking, route_plan
+from steadyview.runtime.routing import Taken, Taking, unroutable
 from steadyview.runtime.serving import At, check_not_refused, no_state, rows_reaching
 from steadyview.runtime.staleness import ANY_AGE, Staleness
 from steadyview.runtime.valid_times import ValidTime, told
@@ -172,7 +173,9 @@ def _answer(
             raise _strictly(warnings[0])
         reads = _reads(plans, rows, relations)
         choosing = Choosing(parts, reads, around.means, _allowed(asked, views))
-        choice = taken.choice if taken is not None else _choice(choosing, asked, rows)
+        choice = taken.choice if taken is not None else None
+        if choice is None and (rows or asked.at is not None or not relations):
+            choice = choosing.choose(asked.at)
         cn, allowed = None if choice is None else choice.cn, list(rows)
         reading = LiveReading(parts, spark, around.following, closing)
         if relations:
@@ -181,7 +184,8 @@ def _answer(
             cn, allowed = tables.cn, [*allowed, *tables.names.values()]
             statement = _statement(spark, over_tables(asked.sql, tables.names, relations, rows))
         if choice is None:
-            choice = choosing.live(cn or 0)
+            assert cn is not None
+            choice = choosing.live(cn)
         frames = {
             n: rows_reaching(parts, spark, row, choice.at[n])
             for n, row in choice.rows.items()
@@ -220,8 +224,7 @@ def explained(
         if why := _no_question(asked, statement, relations, [row.name for row in read]):
             return RoutePlan(None, why=why)
         wanted = TableQuery(asked.sql, relations, asked.route, asked.at, asked.staleness)
-        found = route_plan(parts, spark, wanted)
-        return Taking(parts, spark, wanted, partial(_choosing_one, parts, around)).foreseen(found)
+        return Taking(parts, spark, wanted, around.means).foreseen()
 
 
 def _routed(
@@ -236,15 +239,10 @@ def _routed(
     if why is not None:
         plan = RoutePlan(None, why=why)
         if relations and asked.route is Route.require:
-            raise _unroutable(plan)
+            raise unroutable(plan)
         return None, plan
     wanted = TableQuery(asked.sql, relations, asked.route, asked.at, asked.staleness)
-    plan = route_plan(parts, statement.spark, wanted)
-    choosing = partial(_choosing_one, parts, around)
-    taken, plan = Taking(parts, statement.spark, wanted, choosing).take(plan)
-    if taken is None and asked.route is Route.require:
-        raise _unroutable(plan)
-    return taken, plan
+    return Taking(parts, statement.spark, wanted, around.means).take()
 
 
 def _no_question(
@@ -261,23 +259,11 @@ def _no_question(
     return f"it reads views beside tables: {', '.join(views)}" if views else None
 
 
-def _choosing_one(parts: Parts, around: Surroundings, view: str, staleness: Staleness) -> Choosing:
-    """Chooses a state of one view."""
-    plans = all_recalled(parts.catalog.views.all())
-    reads = Reads({view: all_tables(plans[view], plans)})
-    return Choosing(parts, reads, around.means, staleness)
-
-
 def _reads(
     plans: Mapping[str, Planned], views: Iterable[str], relations: Sequence[RelationSchema]
 ) -> Reads:
     tables = frozenset(r.name for r in relations)
     return Reads({name: all_tables(plans[name], plans) for name in views}, tables)
-
-
-def _choice(choosing: Choosing, asked: Question, rows: Mapping[str, ViewRow]) -> Choice | None:
-    """None: of tables alone, which are read as they are now."""
-    return choosing.choose(asked.at) if rows or asked.at is not None else None
 
 
 def _allowed(asked: Question, views: Sequence[Planned]) -> Staleness:
@@ -370,18 +356,6 @@ def _unknown(name: str, kept: Sequence[str], files: Sequence[str]) -> Exception:
         f'there is no view "{name}"',
         detail=f"views: {', '.join(names) or 'none'}",
         hint=f'did you mean "{close[0]}"?' if close else None,
-    )
-
-
-def _unroutable(plan: RoutePlan) -> QueryRefused:
-    """No view answers the query, and one has to."""
-    reasons = [f'"{o.view}": {o.why_not}' for o in plan.offers]
-    reasons += [f'"{t.view}": {t.why}' for t in plan.turned]
-    none = "no view reads its tables"
-    return QueryRefused(
-        "the query cannot be answered from a view",
-        detail=plan.why or "\n".join(reasons) or none,
-        hint="leave out --route require: its tables are asked then",
     )
 
 
