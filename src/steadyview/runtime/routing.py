@@ -140,7 +140,8 @@ class Taking:
 
 
 def _with(plan: RoutePlan, offer: Offer, passed: Sequence[Offer], place: int) -> RoutePlan:
-    others = (replace(o, why_not="the other one has no more rows") for o in plan.offers[place + 1 :])
+    behind = plan.offers[place + 1 :]
+    others = (replace(o, why_not="the other one has no more rows") for o in behind)
     return replace(plan, taken=offer, offers=(offer, *passed, *others))
 
 
