@@ -211,3 +211,13 @@ def test_texts_that_are_not_equal_in_their_tables_are_never_compared() -> None:
     tried = judged("SELECT a AS c0 FROM s.r x", "SELECT a AS c0 FROM s.q x", 1, 1)
     assert isinstance(tried.found, Unrouted)
     assert tried.found.rule == "from"
+
+
+def test_a_star_stands_for_the_columns_that_spark_says() -> None:
+    orders = next(r for r in RELATIONS if str(r.name) == "sales.public.orders")
+    columns = tuple((c.name, c.type) for c in orders.columns)
+    view = OfferedView("v", "SELECT * FROM sales.orders", (orders,), columns)
+    names = [c.name for c in orders.columns]
+    for called in (names, names[::-1]):
+        found = asked_of(routing_question("SELECT * FROM sales.orders o", [orders], called), view)
+        assert isinstance(found, Routed) == (called == names)

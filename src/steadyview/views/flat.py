@@ -10,7 +10,7 @@ ON, USING and WHERE.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -61,6 +61,8 @@ def flat_query(draft: Draft) -> FlatQuery | None:
         assert isinstance(draft.block, Project)
         outputs = tuple(expression(sql) for _, sql in draft.block.outputs)
         return FlatQuery(tuple(tables), found, outputs)
+    if isinstance(draft.block, Project):
+        return None
     values = _values(grouped)
     having = tuple(conjuncts(expression(grouped.having))) if grouped.having else ()
     return FlatQuery(
@@ -127,8 +129,3 @@ def _call(aggregate: Aggregate) -> exp.Expression:
     if aggregate.function == "count_distinct":
         return call("COUNT", exp.Distinct(expressions=[argument]))
     return call(_CALLS[aggregate.function], argument)
-
-
-def tables_used(flat: FlatQuery) -> Sequence[RelationName]:
-    """The tables that it reads, each once."""
-    return tuple(dict.fromkeys(flat.tables))

@@ -21,7 +21,8 @@ from steadyview.views.trees import canonical, put_keys, unbracketed
 ALIAS = "_v"
 """What the view is called in the query over it: no lambda's variable can be called so."""
 FLOATING = ("FLOAT", "DOUBLE")
-_TABLES = re.compile(r"t\d+_c\d+")
+_BOUND = re.compile(r"[a-z]\d+(_c\d+)?")
+"""Names of columns in blocks; no lambda's variable can have one."""
 _COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _COMPARING += (exp.Between, exp.In, exp.Is)
 _UNSIGNED = re.compile(r"\s*(DECIMAL|NUMERIC|DEC|BIGINT|INT|INTEGER|SMALLINT|TINYINT)\b", re.I)
@@ -58,7 +59,7 @@ class Covering:
         keys = {text: view_column(name) for text, name in self.shown.items()}
         found = unbracketed(put_keys(value, keys))
         columns = list(found.find_all(exp.Column))
-        if any(c.table != ALIAS and _TABLES.fullmatch(c.name) for c in columns):
+        if any(c.table != ALIAS and _BOUND.fullmatch(c.name) for c in columns):
             return None
         floating = (c for c in columns if c.table == ALIAS and self.types[c.name] in FLOATING)
         return found if all(map(_keeps_zero, floating)) else None
