@@ -127,6 +127,29 @@ def test_a_query_reads_tables_of_sources_and_says_how_old_it_may_be(shop):
         assert invoke(shop, "query", sql, *words).exit_code == 2
 
 
+def test_a_query_over_tables_is_answered_from_a_view_and_says_so(shop):
+    sql = """SELECT c.region, SUM(l.price_cents * l.quantity) AS revenue_cents FROM sales.orders o
+        JOIN sales.order_lines l ON l.order_id = o.id JOIN crm.customers c ON c.id = o.customer_id
+        GROUP BY c.region ORDER BY 2 DESC"""
+    answers = {}
+    for route in ("require", "off"):
+        result = invoke(shop, "query", sql, "--json", "--route", route)
+        answers[route] = json.loads(result.stdout)
+        facts = json.loads(result.stderr.splitlines()[-1])
+        assert (facts["route"] is None) == (route == "off")
+    assert answers["require"] == answers["off"] != []
+    assert 'answered from view "revenue_by_region"' in invoke(shop, "query", sql).stderr
+    plan = json.loads(succeed(shop, "query", sql, "--explain", "--json"))
+    assert plan["taken"]["view"] == "revenue_by_region"
+    assert [t["view"] for t in plan["turned"]] == ["order_details"]
+    text = succeed(shop, "query", sql, "--explain")
+    assert "answered from view" in text
+    assert "order_details" in text
+    error = refused(shop, "query", "SELECT COUNT(*) FROM sales.orders", "--route", "require")
+    assert error["message"] == "the query cannot be answered from a view"
+    assert "it does not read the same tables" in error["detail"]
+
+
 def test_what_changed_is_printed_once_and_from_where_a_name_left_off(shop):
     first = lines_of(shop, "subscribe", "revenue_by_region", "--as", "lines")
     assert {line.get("state", line.get("end")) for line in first} == {True}

@@ -26,10 +26,13 @@ def test_the_package_exports_these_names() -> None:
 
 def test_a_warehouse_has_these_methods() -> None:
     assert public(Warehouse) == {
+        "acknowledge",
+        "answered",
         "check",
         "close",
         "compare",
         "drop",
+        "drop_subscription",
         "explain",
         "graph",
         "query",
@@ -37,14 +40,18 @@ def test_a_warehouse_has_these_methods() -> None:
         "rebuild",
         "recorded",
         "recording",
-        "remove_source",
         "refresh",
+        "remove_source",
         "rename",
+        "reset_subscription",
         "resnapshot",
+        "routes",
         "run",
         "run_once",
         "sources",
         "status",
+        "subscribe",
+        "subscriptions",
         "told",
         "verify",
         "view",
@@ -53,7 +60,7 @@ def test_a_warehouse_has_these_methods() -> None:
 
 
 def test_a_view_has_these_methods() -> None:
-    assert public(View) == {"history", "read"}
+    assert public(View) == {"changes", "history", "read"}
 
 
 def test_signatures_are_these() -> None:
@@ -61,7 +68,7 @@ def test_signatures_are_these() -> None:
         return list(inspect.signature(function).parameters)  # type: ignore[arg-type]
 
     assert parameters(steadyview.open) == ["project", "spark"]
-    assert parameters(Warehouse.query) == ["self", "sql", "at"]
+    assert parameters(Warehouse.query) == ["self", "sql", "at", "max_staleness", "route"]
     assert parameters(Warehouse.verify) == ["self", "views", "at", "nodes"]
     assert parameters(View.read) == ["self", "at"]
     assert parameters(View.history) == ["self", "limit"]

@@ -159,6 +159,12 @@ class Commits:
         run = self._run(sql, source, cn)
         return None if run is None else max(run.cn_from, cn + 1)
 
+    def last_upto(self, source: str, cn: int) -> int | None:
+        """The source's last transaction at or before a cn, by its own cn; None if none is known."""
+        sql = f"{_RUN} WHERE source = ? AND cn_from <= ? ORDER BY cn_from DESC LIMIT 1"
+        run = self._run(sql, source, cn)
+        return None if run is None else min(run.cn_to, cn)
+
     def time_of(self, cn: int) -> int:
         """The commit time of cn in microseconds; of cn 0, when the warehouse was created."""
         if cn == 0:

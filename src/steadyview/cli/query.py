@@ -22,9 +22,11 @@ from steadyview.cli.options import (
     parse_time,
 )
 from steadyview.cli.reporting import reporting
+from steadyview.cli.routes import show_routes
 from steadyview.cli.tables import note, show, table
 from steadyview.cli.values import csv_field, iso_time, json_value
 from steadyview.errors import ConfigError
+from steadyview.runtime.routes import Route
 from steadyview.runtime.staleness import PATIENCE, OnStale, Staleness
 
 if TYPE_CHECKING:
@@ -68,6 +70,12 @@ def command(  # noqa: PLR0913 - the options of a command
         bool,
         typer.Option("--as-published", help="Only what the views show: fail where that is apart."),
     ] = False,
+    route: Annotated[
+        Route, typer.Option(help="Whether a query over tables is answered from a view.")
+    ] = Route.auto,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Which view would answer, and why not the others.")
+    ] = False,
     project: ProjectOption = HERE,
     json: JsonOption = False,
     debug: DebugOption = False,
@@ -76,7 +84,8 @@ def command(  # noqa: PLR0913 - the options of a command
 
     Which commit that was, and when its rows are what they are, is printed below the table, or on
     standard error: a line for csv, an object for json. A table of a source, written source.table,
-    is read at its database and brought to the commit of the views by the captured changes.
+    is read at its database and brought to the commit of the views by the captured changes. A query
+    over tables alone is answered from a view that gives the very same rows, if there is one.
 
     [bold]Examples[/]
 
@@ -89,6 +98,8 @@ def command(  # noqa: PLR0913 - the options of a command
         steadyview query "SELECT * FROM order_details" --max-rows 100 --timeout 30s
 
         steadyview query "SELECT * FROM daily_revenue" --max-staleness 5m
+
+        steadyview query "SELECT region, COUNT(*) FROM crm.customers GROUP BY region" --explain
     """
     moment, time = parse_at(at), parse_time(timeout)
     if at is not None and max_staleness is not None:
@@ -101,7 +112,11 @@ def command(  # noqa: PLR0913 - the options of a command
         from steadyview.runtime.remote import Wanted
 
         limited = time if max_staleness is None or on_stale is OnStale.compensate else None
-        answer = warehouse.told(Wanted(sql, moment, max_rows, limited, strict, staleness))
+        wanted = Wanted(sql, moment, max_rows, limited, strict, staleness, route)
+        if explain:
+            show_routes(warehouse.routes(wanted), as_json=shape is RowFormat.json)
+            return
+        answer = warehouse.told(wanted)
         facts = answer.facts
         if shape is RowFormat.json:
             _PRINTERS[shape](answer.table)
@@ -111,6 +126,8 @@ def command(  # noqa: PLR0913 - the options of a command
             note(f"warning: {warning}")
         for line in _how(facts):
             note(line)
+        if max_staleness is not None and facts.ages:
+            note(f"{facts.way}; {_ages(facts)}")
         _PRINTERS[shape](answer.table)
         line = f"as of cn {facts.cn}, {_utc(facts.time)}{_valid(facts.valid_time)}"
         if shape is RowFormat.table:
@@ -123,15 +140,36 @@ def command(  # noqa: PLR0913 - the options of a command
 
 def _how(facts: AnswerFacts) -> Iterator[str]:
     """What was done for the answer, where it is more than reading what the views show."""
+    if facts.route is not None:
+        yield f'answered from view "{facts.route["view"]}" ({facts.route["rule"]})'
     for names, done in ((facts.carried, "brought"), (facts.recomputed, "computed")):
         if names:
             plural = "s were" if len(names) > 1 else " was"
             yield (
                 f"{facts.way}: view{plural} {done} to cn {facts.cn} for this query, over"
-                f" {facts.commits:,} commits: {', '.join(names)}"
+                f" {_cost(facts)}: {', '.join(names)}"
             )
+    if facts.way == "compensated" and facts.commits and not (facts.carried or facts.recomputed):
+        yield f"compensated: all that was committed was brought in first, {_cost(facts)}"
     if facts.way == "waited for":
         yield "waited for changes to be shown"
+
+
+def _cost(facts: AnswerFacts) -> str:
+    """What the change is that had to be computed."""
+    commits, rows = (
+        f"{number:,} {word}{'' if number == 1 else 's'}"
+        for number, word in ((facts.commits, "commit"), (facts.changed_rows, "changed row"))
+    )
+    return f"{commits} with {rows}"
+
+
+def _ages(facts: AnswerFacts) -> str:
+    """How old each source's part may be."""
+    found = (
+        f"{name} {'unknown' if age is None else f'{age:.1f} s'}" for name, age in facts.ages.items()
+    )
+    return f"age by source: {', '.join(found)}"
 
 
 def _valid(found: Mapping[str, Any]) -> str:

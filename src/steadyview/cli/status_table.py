@@ -102,6 +102,8 @@ def _deferred(status: Status) -> list[Text]:
                 parts.append(f"propagated to cn {refresh.propagated}")
             parts += [f"as of {iso_time(refresh.bound)}"] if refresh.bound else []
             parts += [f"not exact for {name}: {why}" for name, why in refresh.told.items()]
+            if view.valid is not None and view.valid.end_cn is not None:
+                parts.append(f"valid up to before cn {view.valid.end_cn}")
             found.append(Text(f"{view.name}: {', '.join(parts)}", style="dim"))
     return found
 

@@ -24,11 +24,8 @@ def output_types(
     ViewRefused if Spark rejects the query, or where its columns cannot be stored.
     `empty`: the names by which the query reads them, each with its columns and their types.
     """
-    for name, columns in empty.items():
-        nulls = ", ".join(f"CAST(NULL AS {t}) AS `{c.replace('`', '``')}`" for c, t in columns)
-        spark.sql(f"SELECT {nulls} WHERE FALSE").createOrReplaceTempView(name)
     try:
-        fields = guarded(spark, sql, empty).schema.fields
+        names, types = columns_of(spark, sql, empty)
     except QueryRefused as error:
         fact = f'view "{view}" does more than read its tables: {error.message}'
         hint = BY_CODE["OUTWARD"].hint
@@ -37,15 +34,26 @@ def output_types(
         fact = f'Spark rejects view "{view}"'
         hint = "correct the SQL as Spark says"
         raise ViewRefused("TYPE_ERROR", fact, detail=reason(error), hint=hint) from error
-    finally:
-        for name in empty:
-            spark.catalog.dropTempView(name)
-    names = [f.name for f in fields]
     twice = next((n for n, c in Counter(map(str.lower, names)).items() if c > 1), None)
     if twice is not None:
         fact = f'view "{view}" has two columns called "{twice}"'
         raise ViewRefused("DUPLICATE_NAME", fact, hint=BY_CODE["DUPLICATE_NAME"].hint)
-    return _stored(view, names, [type_name(f.dataType) for f in fields])
+    return _stored(view, names, types)
+
+
+def columns_of(
+    spark: SparkSession, sql: str, empty: Mapping[str, Sequence[tuple[str, str]]]
+) -> tuple[list[str], list[str]]:
+    """The same, names and types apart, of any query that may be run; the caller's errors."""
+    for name, columns in empty.items():
+        nulls = ", ".join(f"CAST(NULL AS {t}) AS `{c.replace('`', '``')}`" for c, t in columns)
+        spark.sql(f"SELECT {nulls} WHERE FALSE").createOrReplaceTempView(name)
+    try:
+        fields = guarded(spark, sql, empty).schema.fields
+    finally:
+        for name in empty:
+            spark.catalog.dropTempView(name)
+    return [f.name for f in fields], [type_name(f.dataType) for f in fields]
 
 
 def type_name(type_: DataType) -> str:

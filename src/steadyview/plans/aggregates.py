@@ -18,7 +18,8 @@ from typing import Literal
 
 from steadyview.plans.fold import ROWS, Fold, Key, Sum
 
-Function = Literal["count", "sum", "avg", "tally", "min", "max"]
+Function = Literal["count", "sum", "avg", "tally", "min", "max", "count_distinct"]
+"""`count_distinct` is asked by queries alone: no view keeps it."""
 Role = Literal["groups", "distinct", "sides", "extremes"]
 THERE = f"CASE WHEN {ROWS} > 0 THEN 1 ELSE 0 END"
 """A group is shown once, while it has rows."""
@@ -151,7 +152,7 @@ class _Keeping:
         total = self._sum("sum", x, f"COALESCE(CAST({x} AS {kept}), CAST(0 AS {kept}))", kept)
         if aggregate.function == "sum":
             return f"CASE WHEN {count} > 0 THEN CAST({total} AS {types.sum}) END"
-        return f"CASE WHEN {count} > 0 THEN {_average(total, count, types.avg)} END"
+        return f"CASE WHEN {count} > 0 THEN {average(total, count, types.avg)} END"
 
     def _sum(self, kind: str, argument: str, sql: str, type_: str) -> str:
         known = self.sums.get((kind, argument))
@@ -162,7 +163,7 @@ class _Keeping:
         return known.name
 
 
-def _average(total: str, count: str, type_: str) -> str:
+def average(total: str, count: str, type_: str) -> str:
     """Total / count in the type of AVG; whole part and rest apart: no digit is cut early."""
     if not type_.startswith("DECIMAL"):
         return f"CAST({total} AS {type_}) / CAST({count} AS {type_})"

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from steadyview.changes import RelationSchema
+from steadyview.changes import RelationSchema, arrow_type
 from steadyview.changes.types import COUNT, SEQ
 from steadyview.engine.answers import store
 from steadyview.engine.bags import copies
@@ -28,6 +28,7 @@ from steadyview.engine.tagged_log import Admitted
 from steadyview.errors import SourceDiverged, SteadyviewError
 from steadyview.sources.contract import Read, Snapshot
 from steadyview.update_log import UpdateLog
+from steadyview.views.asked_rows import AskedRows
 
 
 class RelationsAsOf:
@@ -48,19 +49,24 @@ class RelationsAsOf:
         admitted: Admitted,
         *,
         others: bool = False,
+        only: AskedRows | None = None,
     ) -> str:
         """A temporary view with the relation's rows at the cn, columns named as at the source.
 
         `others`: the other columns are there as well, but an error for who needs their values.
+        `only`: these rows alone, by one of the columns. A row is one of them by its content, so
+        they are compensated by the log rows that are some of them too.
         """
         number = len(list(self._folder.iterdir()))
         spark = self._frames.spark
         parallelism = spark.sparkContext.defaultParallelism
-        tasks = snapshot.tasks(Read(relation, tuple(columns)), parallelism)
+        tasks = snapshot.tasks(_question(relation, columns, only), parallelism)
         path = self._folder / f"relation-{number:03d}.parquet"
         files, _ = store(spark, tasks, relation, columns, path)
         rows = self._frames.parquet("relation", files, column_ddl(relation, columns))
-        if changes := self._changes(relation, columns, admitted, path):
+        if only is not None:
+            rows = f"(SELECT * FROM {rows} WHERE {_is_one(only)})"
+        if changes := self._changes(relation, columns, admitted, path, only):
             rows = self._compensated(relation, columns, rows, changes)
         listed = [_named(relation, i) for i in columns]
         if others:
@@ -69,7 +75,12 @@ class RelationsAsOf:
         return self._frames.query("as_of", f"SELECT {', '.join(listed)} FROM {rows}")
 
     def _changes(
-        self, relation: RelationSchema, columns: Sequence[int], admitted: Admitted, path: Path
+        self,
+        relation: RelationSchema,
+        columns: Sequence[int],
+        admitted: Admitted,
+        path: Path,
+        only: AskedRows | None,
     ) -> str | None:
         """A query for the log rows that lead from the answer to the cn, `n` being what each adds.
 
@@ -89,7 +100,8 @@ class RelationsAsOf:
         ddl = f"{column_ddl(relation, columns)}, {COUNT} INT, {SEQ} BIGINT"
         log = self._frames.parquet("log", files, ddl)
         listed = _listed(columns)
-        return f"SELECT {listed}, sign * {COUNT} AS n FROM {log} JOIN {signed} USING ({SEQ})"
+        where = "" if only is None else f" WHERE {_is_one(only)}"
+        return f"SELECT {listed}, sign * {COUNT} AS n FROM {log} JOIN {signed} USING ({SEQ}){where}"
 
     def _compensated(
         self, relation: RelationSchema, columns: Sequence[int], rows: str, changes: str
@@ -102,6 +114,19 @@ class RelationsAsOf:
             f"FROM {rows} UNION ALL {changes}) GROUP BY {listed} HAVING SUM(n) <> 0) "
             f"{copies('n', refusal)})"
         )
+
+
+def _question(relation: RelationSchema, columns: Sequence[int], only: AskedRows | None) -> Read:
+    if only is None:
+        return Read(relation, tuple(columns))
+    type_ = arrow_type(relation.columns[only.column].type)
+    return Read(relation, tuple(columns), only.column, pa.array(only.values, type_))
+
+
+def _is_one(only: AskedRows) -> str:
+    """The condition that a row is one of these."""
+    values = (literal(v) if isinstance(v, str) else str(v) for v in only.values)
+    return f"c{only.column} IN ({', '.join(values)})"
 
 
 def _named(relation: RelationSchema, column: int, value: str | None = None) -> str:

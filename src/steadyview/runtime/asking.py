@@ -1,8 +1,8 @@
 """A user's query over the views: judged, all views at one cn, with limits, and with what to know.
 
 Claim: nothing but the project's views and tables of its sources is read (`engine/guard.py`), all of
-them at one cn. What a
-reader should know (a view that stands still, a text in double quotes that looks like a column) is a
+them at one cn. A query over tables alone may be answered from a view (`routing`). What a reader
+should know (a view that stands still, a text in double quotes that looks like a column) is a
 warning of the answer; `strict` makes a stopped view an error.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -26,17 +26,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog import ViewRow, from_us
+from steadyview.changes import RelationName, RelationSchema
 from steadyview.engine.causes import causes
 from steadyview.engine.failures import reason
 from steadyview.engine.guard import Statement, read
-from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewStopped
+from steadyview.engine.reading import check_reading
+from steadyview.errors import ConfigError, QueryRefused, QueryTooLong, ViewRefused, ViewStopped
 from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.bound_times import doubts, shown_times
 from steadyview.runtime.choosing import Choice, Choosing, Means
+from steadyview.runtime.costs import Reads, all_tables
 from steadyview.runtime.kept import all_recalled, policy_of
 from steadyview.runtime.live_tables import Following, LiveReading
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
+from steadyview.runtime.route_search import TableQuery
+from steadyview.runtime.routes import NOWHERE, Route, RoutePlan
+from steadyview.runtime.routing import Taken, Taking, unroutable
 from steadyview.runtime.serving import (
     At,
     check_not_refused,
@@ -46,7 +52,9 @@ from steadyview.runtime.serving import (
 )
 from steadyview.runtime.staleness import ANY_AGE, Staleness
 from steadyview.runtime.valid_times import ValidTime, told
+from steadyview.views.asked_rows import AskedRows, asked_rows
 from steadyview.views.mentions import double_quoted, several_statements
+from steadyview.views.parse import ViewText
 from steadyview.views.query_text import over_tables, tables_meant
 
 _AGAIN = 0.5
@@ -78,7 +86,8 @@ class AnswerRows:
 class QueryAnswer:
     """Rows, and the cn and time they are of. `warnings` are what a reader should know of them.
 
-    `chosen`: how that cn was chosen; `valid_time`: when the rows are what they are.
+    `chosen`: how that cn was chosen; `valid_time`: when the rows are what they are; `route`: the
+    view that answered for tables, if one did.
 
     `frame` has at most the rows that the caller allowed; only `rows` keeps the limit of time, which
     is counted from the question on. Close it.
@@ -89,6 +98,7 @@ class QueryAnswer:
     time: datetime
     chosen: Choice
     valid_time: ValidTime
+    route: RoutePlan = NOWHERE
     warnings: tuple[str, ...] = ()
     _whole: DataFrame | None = None
     _limits: Limits = Limits()
@@ -119,6 +129,7 @@ class Question:
     at: At = None
     limits: Limits = Limits()
     staleness: Staleness = ANY_AGE
+    route: Route = Route.auto
 
 
 @dataclass(frozen=True)
@@ -156,44 +167,122 @@ def _answer(
     kept = parts.catalog.views.all()
     with _told([row.name for row in kept if not row.name.startswith(HIDDEN)]):
         statement = _statement(spark, asked.sql)
+        relations = _relations(parts, asked, statement)
         rows = {row.name: row for row in _views(kept, statement, around.files)}
         plans = all_recalled(kept)
+        taken, route = _routed(parts, asked, statement, relations, around)
+        if taken is not None:
+            statement, relations = _statement(spark, taken.offer.sql), []
+            rows = {row.name: row for row in kept if row.name == taken.offer.view}
         views = [plans[name] for name in rows]
         warnings = _stopped(rows) + _unproved(parts, views, plans)
         if warnings and asked.limits.strict:
             raise _strictly(warnings[0])
-        read = {name: all_sources(plans[name], plans) for name in rows}
-        choosing = Choosing(parts, list(rows), read, around.means, _allowed(asked, views))
-        choice = choosing.choose(asked.at)
-        warnings += _doubts(parts, asked, rows, read)
-        cn, allowed = choice.cn, list(rows)
+        reads = _reads(plans, rows, relations)
+        choosing = Choosing(parts, reads, around.means, _allowed(asked, views))
+        choice = taken.choice if taken is not None else None
+        if choice is None and (rows or asked.at is not None or not relations):
+            choice = choosing.choose(asked.at)
+        warnings += _doubts(parts, asked, rows, plans)
+        cn, allowed = None if choice is None else choice.cn, list(rows)
         reading = LiveReading(parts, spark, around.following, closing)
-        if statement.tables:
-            cn, statement, tables = _over_tables(parts, asked, statement, rows, cn, reading)
-            allowed += tables
-        frames = {
-            n: rows_reaching(parts, spark, row, choice.at[n])
-            for n, row in choice.rows.items()
-            if n not in choice.recomputed
-        }
-        if choice.recomputed:
-            frames |= reading.recompute(choice.recomputed, plans, cn)
-        for name, rows_of_view in frames.items():
-            rows_of_view.createOrReplaceTempView(name)
+        if relations:
+            asked_for = _asked_rows(asked, statement, relations, views)
+            tables = reading.read(asked.sql, relations, asked_for, cn)
+            cn, allowed = tables.cn, [*allowed, *tables.names.values()]
+            statement = _statement(spark, over_tables(asked.sql, tables.names, relations, rows))
+        if choice is None:
+            assert cn is not None
+            choice = choosing.live(cn)
+        _name_views(parts, spark, choice, reading, plans)
         frame = statement.frame(allowed)
     limit = asked.limits.max_rows
     return QueryAnswer(
         frame if limit is None else frame.limit(limit),
-        cn,
-        from_us(parts.catalog.commits.time_of(cn)),
+        choice.cn,
+        from_us(parts.catalog.commits.time_of(choice.cn)),
         choice,
         told(parts.catalog, choice.validity),
+        route,
         (*warnings, *_texts_for_names(asked.sql, views)),
         frame,
         asked.limits,
         begun,
         closing,
     )
+
+
+def _name_views(
+    parts: Parts,
+    spark: SparkSession,
+    choice: Choice,
+    reading: LiveReading,
+    plans: Mapping[str, Planned],
+) -> None:
+    """Make the rows that were chosen of each view readable under its name."""
+    frames = {
+        n: rows_reaching(parts, spark, row, choice.at[n])
+        for n, row in choice.rows.items()
+        if n not in choice.recomputed
+    }
+    if choice.recomputed:
+        frames |= reading.recompute(choice.recomputed, plans, choice.cn)
+    for name, rows in frames.items():
+        rows.createOrReplaceTempView(name)
+
+
+def explained(
+    parts: Parts, spark: SparkSession, asked: Question, around: Surroundings
+) -> RoutePlan:
+    """Which view would answer the query, and why not the others; nothing is read or moved."""
+    kept = parts.catalog.views.all()
+    with _told([row.name for row in kept if not row.name.startswith(HIDDEN)]):
+        statement = _statement(spark, asked.sql)
+        relations = _relations(parts, asked, statement)
+        read = _views(kept, statement, around.files)
+        if why := _no_question(asked, statement, relations, [row.name for row in read]):
+            return RoutePlan(None, why=why)
+        wanted = TableQuery(asked.sql, relations, asked.route, asked.at, asked.staleness)
+        return Taking(parts, spark, wanted, around.means).foreseen()
+
+
+def _routed(
+    parts: Parts,
+    asked: Question,
+    statement: Statement,
+    relations: Sequence[RelationSchema],
+    around: Surroundings,
+) -> tuple[Taken | None, RoutePlan]:
+    """The view that answers for the tables, if one does; QueryRefused if one has to."""
+    why = _no_question(asked, statement, relations, sorted(statement.relations))
+    if why is not None:
+        plan = RoutePlan(None, why=why)
+        if relations and asked.route is Route.require:
+            raise unroutable(plan)
+        return None, plan
+    wanted = TableQuery(asked.sql, relations, asked.route, asked.at, asked.staleness)
+    return Taking(parts, statement.spark, wanted, around.means).take()
+
+
+def _no_question(
+    asked: Question,
+    statement: Statement,
+    relations: Sequence[RelationSchema],
+    views: Sequence[str],
+) -> str | None:
+    """Why no view is looked for that answers; None if one is."""
+    if not relations or not statement.plain:
+        return f"it reads views: {', '.join(views)}" if views else "it reads no table"
+    if asked.route is Route.off:
+        return "its tables are asked for (--route off)"
+    return f"it reads views beside tables: {', '.join(views)}" if views else None
+
+
+def _reads(
+    plans: Mapping[str, Planned], views: Iterable[str], relations: Sequence[RelationSchema]
+) -> Reads:
+    tables = frozenset(r.name for r in relations)
+    return Reads({name: all_tables(plans[name], plans) for name in views}, tables)
 
 
 def _allowed(asked: Question, views: Sequence[Planned]) -> Staleness:
@@ -205,27 +294,35 @@ def _allowed(asked: Question, views: Sequence[Planned]) -> Staleness:
     return replace(asked.staleness, bound=min(known, default=None))
 
 
-def _over_tables(
-    parts: Parts,
-    asked: Question,
-    statement: Statement,
-    rows: Mapping[str, ViewRow],
-    cn: int,
-    reading: LiveReading,
-) -> tuple[int, Statement, list[str]]:
-    """The query over tables of sources as of the cn at which it is answered, and their names."""
+def _relations(parts: Parts, asked: Question, statement: Statement) -> list[RelationSchema]:
+    """The tables of sources that the query reads; QueryRefused for any other name of parts."""
+    if not statement.tables:
+        return []
     if not statement.plain:
         raise QueryRefused(
             "EXPLAIN of a query over tables of sources is not allowed",
             detail="its tables are read before it is planned",
-            hint="explain it over views alone",
+            hint="explain it over views alone, or ask what it would read: query --explain",
         )
     sources = parts.catalog.sources
     known = [r for s in sources.states() for r in sources.schemas(s.name)]
-    relations = tables_meant(asked.sql, statement.tables, known)
-    found = reading.read(asked.sql, relations, cn if rows or asked.at is not None else None)
-    text = over_tables(asked.sql, found.names, relations, rows)
-    return found.cn, _statement(statement.spark, text), list(found.names.values())
+    return tables_meant(asked.sql, statement.tables, known)
+
+
+def _asked_rows(
+    asked: Question,
+    statement: Statement,
+    relations: Sequence[RelationSchema],
+    views: Sequence[Planned],
+) -> Mapping[RelationName, AskedRows]:
+    """Which rows of the tables are enough; a table that is needed whole is absent."""
+    found = asked_rows(asked.sql, relations, {plan.name: plan.columns for plan in views})
+    try:
+        if found:
+            check_reading(statement.spark, ViewText("query", asked.sql.strip().rstrip(";")))
+    except ViewRefused:
+        return {}
+    return found
 
 
 def _statement(spark: SparkSession, sql: str) -> Statement:
@@ -299,25 +396,21 @@ def _stopped(rows: Mapping[str, ViewRow]) -> list[str]:
 
 
 def _doubts(
-    parts: Parts,
-    asked: Question,
-    rows: Mapping[str, ViewRow],
-    read: Mapping[str, frozenset[str]],
+    parts: Parts, asked: Question, rows: Mapping[str, ViewRow], plans: Mapping[str, Planned]
 ) -> list[str]:
     """A sentence for what the answer shows of a time that a gate could not bind exactly."""
+    read = {name: all_sources(plans[name], plans) for name in rows}
     if asked.at is not None:
         time, meant = meant_at(parts.catalog, asked.at)
         sources = frozenset().union(*read.values())
         told = {name: why for name, why in meant.told.items() if name in sources}
         return [] if time is None else [*doubts(time, told)]
-    late = [r for r in rows.values() if policy_of(r) != "immediate" and r.cn is not None]
-    shown = [t for r in late for t in shown_times(parts.catalog, r.cn, r.cn, read[r.name])]
+    late = [(r.cn, read[r.name]) for r in rows.values() if policy_of(r) != "immediate"]
+    shown = [t for cn, of in late if cn is not None for t in shown_times(parts.catalog, cn, cn, of)]
     return list(dict.fromkeys(text for t in shown for text in doubts(t.time, t.told)))
 
 
-def _unproved(
-    parts: Parts, views: Sequence[Planned], plans: Mapping[str, Planned]
-) -> list[str]:
+def _unproved(parts: Parts, views: Sequence[Planned], plans: Mapping[str, Planned]) -> list[str]:
     """A sentence for every source of the views that is not captured until somebody acts."""
     read = frozenset().union(*(all_sources(plan, plans) for plan in views))
     wrong = [s for s in parts.catalog.sources.states() if s.name in read and s.definite]
@@ -333,7 +426,7 @@ def _texts_for_names(sql: str, views: Sequence[Planned]) -> Iterator[str]:
     columns = {name.lower(): name for plan in views for name, _ in plan.columns}
     for text in dict.fromkeys(double_quoted(sql)):
         if text.lower() in columns:
-            yield f'"{text}" is the text \'{text}\' here; the column is written {text} or `{text}`'
+            yield f"\"{text}\" is the text '{text}' here; the column is written {text} or `{text}`"
 
 
 def _too_long(timeout: timedelta, *, goes_on: bool) -> QueryTooLong:

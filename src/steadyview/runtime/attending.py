@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,8 +18,7 @@ from steadyview.runtime.compressing import CompressWanted
 from steadyview.runtime.control import Answer, Stream, write_answer
 from steadyview.runtime.keeping import Keeping
 from steadyview.runtime.refreshing import CarryWanted, RefreshWanted
-from steadyview.runtime.remote import AnswerFacts
-from steadyview.runtime.staleness import Staleness
+from steadyview.runtime.remote import AnswerFacts, Wanted
 
 if TYPE_CHECKING:
     from steadyview.runtime.warehouse import Warehouse
@@ -67,6 +65,7 @@ class Attendant:
         """The answer; rows of a query are written behind it."""
         kinds: dict[str, Callable[[], Answer | None]] = {
             "query": lambda: self._query(request, stream),
+            "explain query": lambda: self._warehouse.routes(Wanted.of(request)).to_dict(),
             "resnapshot": lambda: self._wished(lambda k: k.resnapshot(request["name"])),
             "remove": lambda: self._wished(lambda k: k.remove(request["name"])),
             "drop": lambda: self._wished(
@@ -88,15 +87,7 @@ class Attendant:
         return {"done": wished.result()}
 
     def _query(self, request: dict[str, Any], stream: Stream) -> None:
-        timeout = request["timeout"]
-        found = self._warehouse.query_at(
-            request["sql"],
-            request["at"],
-            max_rows=request["max_rows"],
-            timeout=None if timeout is None else timedelta(seconds=timeout),
-            strict=request["strict"],
-            staleness=Staleness.of(request["staleness"]),
-        )
+        found = self._warehouse.answered(Wanted.of(request))
         with closing(found):
             rows = found.rows()
         write_answer(stream, AnswerFacts.of(found, cut=rows.cut).to_dict())

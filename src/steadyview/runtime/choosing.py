@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import OutsideRetention, TooStale
+from steadyview.runtime.costs import NOTHING, Cost, Reads, cost_of, sources_of
 from steadyview.runtime.freshness import Ages, ages, oldest, within
 from steadyview.runtime.gaps import newest_state
 from steadyview.runtime.kept import reach_of, shape_of
@@ -29,7 +30,7 @@ from steadyview.runtime.policies import Forward, forwards, policies
 from steadyview.runtime.refreshing import CarryWanted
 from steadyview.runtime.serving import At, resolve
 from steadyview.runtime.staleness import OnStale, Staleness
-from steadyview.runtime.valid_times import Validity, overlap, validity
+from steadyview.runtime.valid_times import Validity, overlap, validity, validity_of_tables
 from steadyview.warehouse.states import check_readable
 from steadyview.warehouse.view_store import ViewStore
 
@@ -56,8 +57,8 @@ class Choice:
 
     `at`: where each view's state is read, the same rows as at `cn`. `recomputed`: views whose text
     is computed at `cn`. `way`: how it was chosen, for people. `carried`: the views that were
-    brought there for this query, over `commits` commits at most. `validity`: of the answer.
-    `ages`: how old each source's part is.
+    brought there for this query; `cost`: what that took. `validity`: of the answer. `ages`: how old
+    each source's part is.
     """
 
     cn: int
@@ -68,25 +69,18 @@ class Choice:
     ages: Ages = field(default_factory=dict)
     carried: tuple[str, ...] = ()
     recomputed: tuple[str, ...] = ()
-    commits: int = 0
+    cost: Cost = NOTHING
 
 
 class Choosing:
-    """Chooses for one query over the views called `names`."""
+    """Chooses for one query over some views."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        names: Sequence[str],
-        sources: Mapping[str, frozenset[str]],
-        means: Means,
-        allowed: Staleness,
-    ) -> None:
-        """`sources`: those that each view reads, over others too."""
+    def __init__(self, parts: Parts, reads: Reads, means: Means, allowed: Staleness) -> None:
         self._parts = parts
         self._catalog: Catalog = parts.catalog
-        self._names = list(names)
-        self._sources = sources
+        self._names = list(reads.views)
+        self._reads = reads
+        self._sources = {name: sources_of(tables) for name, tables in reads.views.items()}
         self._carry = means.carry
         self._heard = means.heard
         self._allowed = allowed
@@ -100,9 +94,19 @@ class Choosing:
         bound = self._allowed.bound
         if bound is None:
             return self._together()
-        if bound and within((found := self._together()).ages, bound):
+        if bound and (found := self.as_shown(bound)) is not None:
             return found
         return self._fresher(bound, begun)
+
+    def live(self, cn: int) -> Choice:
+        """Of a query over tables alone, which were read as of the cn, the newest one."""
+        found = self._chosen(cn, {}, {}, "live", Validity(cn, None))
+        return replace(found, ages=dict.fromkeys(found.ages, 0.0))
+
+    def as_shown(self, bound: timedelta) -> Choice | None:
+        """What the views show, or what they have in common, if it is within the bound."""
+        found = self._together()
+        return found if within(found.ages, bound) else None
 
     # --- what is shown -----------------------------------------------------------------------
 
@@ -158,7 +162,10 @@ class Choosing:
         valid: Validity,
         **more: Any,
     ) -> Choice:
-        read = frozenset().union(*(self._sources[name] for name in rows))
+        read = sources_of(self._reads.tables).union(*(self._sources[name] for name in rows))
+        if tables := sources_of(self._reads.tables):
+            own = validity_of_tables(self._catalog, tables, cn)
+            valid = (overlap([valid, own]) if rows else own) or Validity(cn, cn + 1)
         now, shown = self._parts.clock.now_us(), valid.last(self._catalog.commits.last_cn())
         found = ages(self._catalog, read, max(cn, shown), now, self._heard())
         return Choice(cn, rows, at, way, valid, found, **more)
@@ -174,7 +181,8 @@ class Choosing:
         recomputed = tuple(n for n in self._names if ways[n] is Forward.RECOMPUTED)
         moved = [n for n in self._names if ways[n] is not Forward.RECOMPUTED]
         behind = [n for n in moved if cn is None or (reaching[n].cn or 0) < cn]
-        read = frozenset().union(*self._sources.values())
+        read = sources_of(self._reads.tables).union(*self._sources.values())
+        before = {n: row.cn or 0 for n, row in rows.items()}
         if behind or cn is None:
             cn = self._carry(CarryWanted(tuple(behind), read, cn))
         for _ in range(_TRIES):
@@ -192,6 +200,7 @@ class Choosing:
             shared = Validity(common, self._end(common))
         late = [n for n in moved if ways[n] is Forward.CARRIED]
         carried = tuple(n for n in late if (rows[n].cn or 0) < common)
+        brought = {n: before[n] for n in (*behind, *carried, *recomputed) if before[n] < common}
         return self._chosen(
             common,
             shown,
@@ -200,12 +209,12 @@ class Choosing:
             shared,
             carried=carried,
             recomputed=recomputed,
-            commits=max((common - (rows[n].cn or 0) for n in (*carried, *recomputed)), default=0),
+            cost=cost_of(self._parts, self._reads, brought, common),
         )
 
     def _fresher(self, bound: timedelta, begun: float) -> Choice:
         """What is within the bound, by waiting or by computing; TooStale if neither may be."""
-        if self._allowed.on_stale is OnStale.compensate:
+        if self._allowed.on_stale is OnStale.compensate and not self._allowed.as_published:
             found = self._carried(None, "compensated")
             return replace(found, ages=dict.fromkeys(found.ages, 0.0))
         deadline = begun + self._allowed.patience.total_seconds()

@@ -251,7 +251,8 @@ class Compressing:
         for table, app in ((store.delta, DELTA), (store.steps, STEPS)):
             if table.exists():
                 yield table.app_version(app)
-        yield from (cn for cn in (reader.cn, deferred and deferred.propagated) if cn is not None)
+        propagated = None if deferred is None else deferred.propagated
+        yield from (cn for cn in (reader.cn, propagated) if cn is not None)
 
 
 def _bytes(store: ViewStore) -> int:

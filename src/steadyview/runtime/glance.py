@@ -24,6 +24,7 @@ from steadyview.runtime.status import (
     table_status,
     time_of,
     unaudited,
+    valid_status,
     view_status,
 )
 
@@ -107,7 +108,8 @@ class Glance:
         return f"{fact}\nhint: run: steadyview source remove {source}"
 
     def _views(self) -> list[ViewStatus]:
-        rows = [r for r in self._catalog.views.all() if not r.name.startswith(HIDDEN)]
+        every = {r.id: r for r in self._catalog.views.all()}
+        rows = [r for r in every.values() if not r.name.startswith(HIDDEN)]
         rates = self._keeping.rates() if self._keeping else {}
         unwritten = self._keeping.tables.errors() if self._keeping else {}
         building = build_progress(self._catalog)
@@ -125,6 +127,7 @@ class Glance:
                 for s in self._catalog.subscriptions.all()
                 if s.of == row.name
             ]
-            return replace(found, table=table, refresh=refresh, readers=readers)
+            valid = valid_status(self._catalog, row, every)
+            return replace(found, table=table, refresh=refresh, readers=readers, valid=valid)
 
         return [shown(row) for row in rows]

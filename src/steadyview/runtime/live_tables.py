@@ -23,6 +23,7 @@ from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, all_sources
 from steadyview.runtime.recompute import Recomputing
 from steadyview.sources.contract import Source
+from steadyview.views.asked_rows import AskedRows
 from steadyview.views.query_text import columns_named
 
 Following = Callable[[], AbstractContextManager[WaitFor]]
@@ -49,8 +50,17 @@ class LiveReading:
         self._folder = closing.enter_context(parts.work_folder("query"))
         closing.callback(self._frames.drop)
 
-    def read(self, sql: str, relations: Sequence[RelationSchema], cn: int | None) -> LiveTables:
-        """What the query reads of these relations, as of the cn, the newest by default."""
+    def read(
+        self,
+        sql: str,
+        relations: Sequence[RelationSchema],
+        asked: Mapping[RelationName, AskedRows],
+        cn: int | None,
+    ) -> LiveTables:
+        """What the query reads of these relations, as of the cn, the newest by default.
+
+        `asked`: the rows that are enough, where that is not the whole relation.
+        """
         parts = self._parts
         sources = [self._source(name) for name in sorted({r.name.source for r in relations})]
         with self._following() as wait_for, open_moment(sources, wait_for, parts.catalog) as moment:
@@ -58,7 +68,10 @@ class LiveReading:
             _check_reaches(parts, relations, at, moment)
             as_of = RelationsAsOf(self._frames, self._folder, parts.log, at)
             with spark_told(parts.root):
-                names = {r.name: self._view(as_of, sql, r, at, moment) for r in relations}
+                names = {
+                    r.name: self._view(as_of, sql, r, asked.get(r.name), at, moment)
+                    for r in relations
+                }
         return LiveTables(at, names)
 
     def recompute(
@@ -82,12 +95,19 @@ class LiveReading:
         return self._parts.sources[name]
 
     def _view(
-        self, as_of: RelationsAsOf, sql: str, relation: RelationSchema, cn: int, moment: Moment
+        self,
+        as_of: RelationsAsOf,
+        sql: str,
+        relation: RelationSchema,
+        asked: AskedRows | None,
+        cn: int,
+        moment: Moment,
     ) -> str:
         source = relation.name.source
         admitted = admitted_since(source, moment, cn, self._parts.catalog, self._parts.log)
         columns = columns_named(sql, relation) or [0]
-        return as_of.view(relation, columns, moment.snapshots[source], admitted, others=True)
+        snapshot = moment.snapshots[source]
+        return as_of.view(relation, columns, snapshot, admitted, others=True, only=asked)
 
 
 def _check_reaches(

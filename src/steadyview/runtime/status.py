@@ -90,6 +90,19 @@ class GateStatus:
 
 
 @dataclass(frozen=True)
+class ValidStatus:
+    """The cns at which the view has just the rows that it shows, as far as commits alone tell.
+
+    From `first_cn` up to, and without, `end_cn`, the first commit of a source that it reads; None:
+    until now. A query looks at the view's changes, and may know more of them.
+    """
+
+    first_cn: int
+    end_cn: int | None
+    until: datetime | None
+
+
+@dataclass(frozen=True)
 class ReaderStatus:
     """A reader of a view's changes: all after `cn` is kept for it, of `behind` commits by now."""
 
@@ -106,7 +119,7 @@ class ViewStatus:
     its place; until then it goes on as it was. `paused_seconds` ago its file was found gone.
     `progress`: how far a state is that is being built for it, since `build_seconds`, for people.
     `table`: None if it has none. A refused view has no level. `refresh`: None if it is immediate.
-    `readers`: the subscriptions to its changes.
+    `readers`: the subscriptions to its changes. `valid`: None of a view without rows.
     """
 
     name: str
@@ -126,6 +139,7 @@ class ViewStatus:
     build_seconds: float | None = None
     refresh: RefreshStatus | None = None
     readers: list[ReaderStatus] = field(default_factory=list)
+    valid: ValidStatus | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +177,7 @@ class Status:
         found = asdict(self)
         timed = [(part, "time") for part in (found, *found["views"], *found["gates"])]
         timed += [(v["refresh"], k) for v in found["views"] if v["refresh"] for k in _REFRESH_TIMES]
+        timed += [(v["valid"], "until") for v in found["views"] if v["valid"]]
         for part, key in timed:
             part[key] = part[key].isoformat(timespec="microseconds") if part[key] else None
         return found
@@ -253,7 +268,7 @@ def hold_status(catalog: Catalog, limit: int | None) -> list[HoldStatus]:
     readers = {one.name: one.position for one in catalog.subscriptions.all()}
     rows = {row.name: row for row in catalog.views.all()}
     shown = {name: row.cn for name, row in rows.items()}
-    at = {"subscription": readers, "view": shown}
+    at: dict[str, Mapping[str, int | None]] = {"subscription": readers, "view": shown}
     found = []
     for hold in catalog.holds.all():
         now = at[hold.kind].get(hold.name) if hold.kind in at else hold.cn
@@ -277,8 +292,26 @@ def _release(hold: Hold, row: ViewRow | None) -> str:
 
 
 def _deferred(row: ViewRow) -> bool:
-    refresh = json.loads(row.definition or "{}").get("refresh") or {}
+    refresh: dict[str, str] = _definition(row).get("refresh") or {}
     return refresh.get("steadyview.policy", "immediate") != "immediate"
+
+
+def valid_status(
+    catalog: Catalog, row: ViewRow, rows: Mapping[int, ViewRow]
+) -> ValidStatus | None:
+    """Since when and until when the view's rows are surely what it shows."""
+    if row.cn is None:
+        return None
+    made_of = (rows[i] for i in _with_inputs(row, rows))
+    read = {r["source"] for part in made_of for r in _definition(part).get("relations", ())}
+    after = (catalog.commits.first_after(source, row.cn) for source in read)
+    end = min((cn for cn in after if cn is not None), default=None)
+    return ValidStatus(row.cn, end, time_of(catalog, end))
+
+
+def _definition(row: ViewRow) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(row.definition or "{}")
+    return found
 
 
 def table_status(

@@ -73,6 +73,14 @@ def validity(
     )
 
 
+def validity_of_tables(catalog: Catalog, sources: Collection[str], cn: int) -> Validity:
+    """Of what tables of these sources hold at the cn: by all commits there, of any table."""
+    last = (catalog.commits.last_upto(source, cn) for source in sources)
+    ends = (catalog.commits.first_after(source, cn) for source in sources)
+    first = max((c for c in last if c is not None), default=catalog.commits.oldest_cn())
+    return Validity(min(first, cn), min((c for c in ends if c is not None), default=None))
+
+
 def overlap(found: Iterable[Validity]) -> Validity | None:
     """What all of them have in common.
 

@@ -34,6 +34,7 @@ from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.glance import Glance
 from steadyview.runtime.holding import this_process
 from steadyview.runtime.project import load_project
+from steadyview.runtime.routes import Route, RoutePlan
 from steadyview.runtime.staleness import ANY_AGE, Staleness
 from steadyview.runtime.status import RunSummary, Status
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from steadyview.papers.recording import Recording
     from steadyview.query.moment import WaitFor
     from steadyview.query.verify import Verification
-    from steadyview.runtime.asking import QueryAnswer
+    from steadyview.runtime.asking import QueryAnswer, Question, Surroundings
     from steadyview.runtime.checks import SourceCheck, ViewCheck
     from steadyview.runtime.compressing import Compressed
     from steadyview.runtime.explain import Explanation
@@ -485,19 +486,26 @@ class Warehouse:
         return View(self, name)
 
     def query(
-        self, sql: str, at: At = None, *, max_staleness: timedelta | None = None
+        self,
+        sql: str,
+        at: At = None,
+        *,
+        max_staleness: timedelta | None = None,
+        route: str = "auto",
     ) -> DataFrame:
         """Spark SQL over the views and tables of sources, all at one cn.
 
-        The frame has an attribute more, `valid_time`: when its rows are what they are. `query_at`
-        tells more of the answer, and takes more of how old it may be.
+        `route`: whether a query over tables alone may ("auto"), must ("require") or must not
+        ("off") be answered from a view. The frame has an attribute more, `valid_time`: when its
+        rows are what they are. `query_at` tells more of the answer, and takes more of how old it
+        may be.
         """
-        found = self.query_at(sql, at, staleness=Staleness(max_staleness))
+        found = self.query_at(sql, at, staleness=Staleness(max_staleness), route=route)
         self._closing.callback(found.close)
         found.frame.valid_time = found.valid_time  # type: ignore[attr-defined]
         return found.frame
 
-    def query_at(
+    def query_at(  # noqa: PLR0913 - what may be said of a query
         self,
         sql: str,
         at: At = None,
@@ -506,20 +514,46 @@ class Warehouse:
         timeout: timedelta | None = None,
         strict: bool = False,
         staleness: Staleness = ANY_AGE,
+        route: str = "auto",
     ) -> QueryAnswer:
         """The same, with the cn and the time of the answer, and with what to know of it. Close it.
 
         `max_rows` and `timeout` limit what `rows` of the answer gives; `strict`: a view that is
         stopped is an error, not a warning. `staleness`: how old the answer may be.
         """
+        from steadyview.runtime.remote import Wanted
+
+        wanted = Wanted(sql, at, max_rows, timeout, strict, staleness, _route(route))
+        return self.answered(wanted)
+
+    def answered(self, wanted: Wanted) -> QueryAnswer:
+        """The answer of a query that came with all that is wanted of it. Close it."""
+        from steadyview.runtime.asking import answer
+
+        return answer(*self._question(wanted))
+
+    def routes(self, wanted: Wanted) -> RoutePlan:
+        """Which view would answer a query over tables, and why not the others; nothing is read."""
+        from steadyview.runtime.asking import explained
+        from steadyview.runtime.remote import explained_by_keeper
+
+        if self._keeping is None and (
+            found := explained_by_keeper(self.project.warehouse, wanted)
+        ):
+            return found
+        return explained(*self._question(wanted))
+
+    def _question(self, wanted: Wanted) -> tuple[Parts, SparkSession, Question, Surroundings]:
+        """What answering takes: here, in a session of its own, asking nobody else but the run."""
         from steadyview.engine.session import beside
-        from steadyview.runtime.asking import Limits, Question, Surroundings, answer
+        from steadyview.runtime.asking import Limits, Question, Surroundings
         from steadyview.runtime.choosing import Means
 
-        asked = Question(sql, at, Limits(max_rows, timeout, strict), staleness)
+        limits = Limits(wanted.max_rows, wanted.timeout, wanted.strict)
+        asked = Question(wanted.sql, wanted.at, limits, wanted.staleness, wanted.route)
         following = partial(self._following, "query")
         around = Surroundings(self._file_names, following, Means(self._carry, self._heard))
-        return answer(self._parts, beside(self._parts.spark), asked, around)
+        return self._parts, beside(self._parts.spark), asked, around
 
     def _heard(self) -> dict[str, int]:
         """When sources were heard from, if it is we who capture them."""
@@ -553,14 +587,7 @@ class Warehouse:
 
         if self._keeping is None and (found := told_by_keeper(self.project.warehouse, wanted)):
             return found
-        answer = self.query_at(
-            wanted.sql,
-            wanted.at,
-            max_rows=wanted.max_rows,
-            timeout=wanted.timeout,
-            strict=wanted.strict,
-            staleness=wanted.staleness,
-        )
+        answer = self.answered(wanted)
         with closing(answer):
             rows = answer.rows()
         return Told(rows.table, AnswerFacts.of(answer, cut=rows.cut))
@@ -688,6 +715,15 @@ class View:
 
         row = self._warehouse._kept_row(self.name)
         return serving.history(self._warehouse._parts, row, limit)
+
+
+def _route(word: str) -> Route:
+    try:
+        return Route(word)
+    except ValueError:
+        raise ConfigError(
+            f'there is no route "{word}"', hint=nearest_or_all(word, [*Route])
+        ) from None
 
 
 def _refuse_orphans(warehouse: Path) -> None:

@@ -18,11 +18,7 @@ from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.plans.aggregates import Grouped
 from steadyview.plans.draft import Draft, RelationInput
-from steadyview.plans.filter import Filter
-from steadyview.plans.inner_join import InnerJoin
-from steadyview.plans.operator import Operator, walk
 from steadyview.plans.project import Project
-from steadyview.plans.scan import Scan
 from steadyview.views.definition import (
     Argument,
     AverageCall,
@@ -34,6 +30,7 @@ from steadyview.views.definition import (
     Residual,
 )
 from steadyview.views.dialect import written
+from steadyview.views.flat import conditions, is_flat
 from steadyview.views.fusing import expression, fused
 from steadyview.views.parse import ViewText
 from steadyview.views.plan import check_names
@@ -42,7 +39,7 @@ from steadyview.views.reading import read_query
 from steadyview.views.rewrite import averages_in
 from steadyview.views.rows import Named, Readable, Sight
 from steadyview.views.source_text import SourceText
-from steadyview.views.trees import conjuncts, place, substituted, unbracketed
+from steadyview.views.trees import column, place, substituted, unbracketed
 
 _COLUMN = re.compile(r"t(\d+)_c(\d+)")
 
@@ -95,10 +92,7 @@ def _shape(source: SourceText, at: int, fact: str) -> ViewRefused:
 
 
 def _is_flat(draft: Draft) -> bool:
-    operators = [draft.block.operand] if isinstance(draft.block, Project) else [draft.block]
-    flat = all(isinstance(o, (Scan, Filter, InnerJoin)) for o in walk(operators[0]))
-    plain = all(isinstance(i, RelationInput) for i in draft.inputs) and bool(draft.inputs)
-    return flat and plain and (draft.grouped is None or _is_summed(draft.grouped))
+    return is_flat(draft) and (draft.grouped is None or _is_summed(draft.grouped))
 
 
 def _is_summed(grouped: Grouped) -> bool:
@@ -128,7 +122,7 @@ class _Defining:
         self._residuals: list[Residual] = []
 
     def definition(self) -> Definition:
-        for condition in _conditions(self._draft.block):
+        for condition in conditions(self._draft.block):
             self._sort(condition)
         grouping, outputs = self._grouping()
         return Definition(
@@ -163,7 +157,7 @@ class _Defining:
     def _used(self) -> dict[int, set[int]]:
         """The columns that are spoken of; a scan may have one that is not."""
         grouped = self._draft.grouped
-        texts = list(map(written, _conditions(self._draft.block)))
+        texts = list(map(written, conditions(self._draft.block)))
         if grouped is not None:
             texts += [sql for _, sql in grouped.keys]
             texts += [a.argument for a in grouped.aggregates if a.argument is not None]
@@ -171,8 +165,8 @@ class _Defining:
             texts += [sql for _, sql in self._draft.block.outputs]
         used: dict[int, set[int]] = {}
         for text in texts:
-            for column in expression(text).find_all(exp.Column):
-                if match := _COLUMN.fullmatch(column.name):
+            for found in expression(text).find_all(exp.Column):
+                if match := _COLUMN.fullmatch(found.name):
                     used.setdefault(int(match[1]), set()).add(int(match[2]))
         return used
 
@@ -195,12 +189,12 @@ class _Defining:
         arguments = list(dict.fromkeys(a.argument for a in grouped.aggregates if a.argument))
         summed = {a.argument for a in grouped.aggregates if a.function in ("sum", "avg")}
         names: dict[str, exp.Expression] = {
-            name: _named(f"_g{i}") for i, (name, _) in enumerate(grouped.keys)
+            name: column(f"_g{i}") for i, (name, _) in enumerate(grouped.keys)
         }
         for a in grouped.aggregates:
             number = arguments.index(a.argument) if a.argument else 0
             state = "_count" if a.argument is None else f"_nonnull_{number}"
-            names[a.name] = _named(
+            names[a.name] = column(
                 state if a.function == "count" else f"_visible_{a.function}_{number}"
             )
         outputs = [
@@ -220,32 +214,14 @@ class _Defining:
         )
 
 
-def _conditions(operator: Operator) -> Iterator[exp.Expression]:
-    """All that the block asks of its rows, from below."""
-    for operand in operator.operands:
-        yield from _conditions(operand)
-    if isinstance(operator, Filter):
-        yield from conjuncts(expression(operator.condition))
-    if isinstance(operator, InnerJoin):
-        for e in operator.equalities:
-            kind = exp.NullSafeEQ if e.null_safe else exp.EQ
-            yield kind(this=_named(e.left), expression=_named(e.right))
-        if operator.condition is not None:
-            yield from conjuncts(expression(operator.condition))
-
-
-def _named(name: str) -> exp.Column:
-    return exp.Column(this=exp.Identifier(this=name, quoted=False))
-
-
 def _stored(bound: exp.Expression) -> str:
     """The expression over stored names: `t0.c1` for `t0_c1`."""
     copy = unbracketed(bound).copy()
-    for column in [copy] if isinstance(copy, exp.Column) else list(copy.find_all(exp.Column)):
-        match = _COLUMN.fullmatch(column.name)
+    for found in [copy] if isinstance(copy, exp.Column) else list(copy.find_all(exp.Column)):
+        match = _COLUMN.fullmatch(found.name)
         if match:
-            column.set("this", exp.Identifier(this=f"c{match[2]}", quoted=False))
-            column.set("table", exp.Identifier(this=f"t{match[1]}", quoted=False))
+            found.set("this", exp.Identifier(this=f"c{match[2]}", quoted=False))
+            found.set("table", exp.Identifier(this=f"t{match[1]}", quoted=False))
     return written(copy)
 
 

@@ -23,7 +23,7 @@ from steadyview.views.source_text import SourceText
 from steadyview.views.trees import inside, place
 
 _OURS = re.compile(r"[a-z]\d+(_c\d+)?|u_.*|_.*", re.IGNORECASE | re.DOTALL)
-_SESSION = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser) + (
+SESSION = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentUser, exp.SessionUser) + (
     (exp.CurrentDatetime, exp.CurrentTime, exp.CurrentRole)
 )
 _SUBQUERIES = (exp.Exists, exp.Subquery, exp.Query)
@@ -38,7 +38,8 @@ class Binder:
     """Binds expressions over a scope.
 
     `outer`: the scopes around, nearest first; `reach`: whether the nearest may be named.
-    `aggregate`, `subquery`: what these become; None where there can be none.
+    `aggregate`, `subquery`: what these become; None where there can be none. `distinct`: COUNT may
+    be over DISTINCT.
     `aliases`: what else a single name may mean. `after`: what happens to what IN compares.
     """
 
@@ -47,6 +48,7 @@ class Binder:
     outer: tuple[Scope, ...] = ()
     reach: bool = False
     aggregate: Asked | None = None
+    distinct: bool = False
     subquery: Asked | None = None
     aliases: Aliases | None = None
     after: Asked = field(default=lambda value: value)
@@ -72,7 +74,7 @@ class Binder:
             (exp.Filter, self._filter),
             (exp.WithinGroup, lambda n: self.bind(n.this)),
             ((exp.Placeholder, exp.Parameter), self._parameter),
-            (_SESSION, self._session),
+            (SESSION, self._session),
             (exp.Star, self._star),
             (exp.Lambda, self._lambda),
             (exp.DataType, self._type),
@@ -176,7 +178,8 @@ class Binder:
         return self._rebuilt(node)
 
     def _aggregated(self, node: exp.Expression, name: str) -> exp.Expression:
-        if any(isinstance(a, exp.Distinct) for a in node.expressions):
+        counted = self.distinct and PLANNED[name] == "COUNT"
+        if not counted and any(isinstance(a, exp.Distinct) for a in node.expressions):
             fact = f'uses "{name}" over DISTINCT'
             raise self.source.refusal("DISTINCT_AGGREGATE", place(node), fact)
         if self.aggregate is None:

@@ -17,7 +17,7 @@ _TIME = re.compile(r".*(date|time)|.*\bg\d|.*\ba\d", re.IGNORECASE | re.DOTALL)
 
 def check_clock(source: SourceText, bound: exp.Expression, types: Mapping[str, str]) -> None:
     """SESSION_FUNCTION where such a text stands beside something that is a date or time."""
-    texts = [n for n in bound.find_all(exp.Literal) if n.is_string and _TEXT.fullmatch(str(n.this))]
+    texts = clock_texts(bound)
     if not texts:
         return
     known = [types.get(name, "time") for name in names(bound)]
@@ -30,6 +30,12 @@ def check_clock(source: SourceText, bound: exp.Expression, types: Mapping[str, s
         quote = min(text.find(q) for q in "'\"" if q in text)
         fact = f"uses {text[quote:]}, which depends on the clock"
         raise source.refusal("SESSION_FUNCTION", place(texts[0]) + quote, fact)
+
+
+def clock_texts(node: exp.Expression) -> list[exp.Literal]:
+    """The texts in it that Spark reads so where a date or time is wanted."""
+    texts = (n for n in node.find_all(exp.Literal) if n.is_string)
+    return [n for n in texts if _TEXT.fullmatch(str(n.this))]
 
 
 def _bare(literal: exp.Literal) -> bool:

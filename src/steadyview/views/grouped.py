@@ -130,6 +130,8 @@ class GroupedQuery:
         name = PLANNED[str(node.name).lower()]
         argument = self._argument(node, name)
         function: Function = name.lower()  # type: ignore[assignment]
+        if any(isinstance(given, exp.Distinct) for given in node.expressions):
+            function = "count_distinct"
         key = (function, None if argument is None else canonical(argument))
         if key not in self._aggregates:
             sql = None if argument is None else written(unbracketed(argument))
@@ -142,6 +144,8 @@ class GroupedQuery:
 
     def _argument(self, node: exp.Expression, name: str) -> exp.Expression | None:
         given = node.expressions
+        if given and isinstance(given[0], exp.Distinct):
+            given = given[0].expressions
         if not given:
             at = self._source.text.find(")", place(node))
             raise self._source.refusal("SYNTAX_ERROR", at, f"has {name} of nothing")
@@ -152,7 +156,7 @@ class GroupedQuery:
         counts = isinstance(only, exp.Star) or (
             isinstance(only, exp.Literal) and str(only.this).isdigit()
         )
-        if name == "COUNT" and counts:
+        if name == "COUNT" and counts and given is node.expressions:
             return None
         binder = replace(self._plain_binder(), aggregate=self._nested)
         return self._marked(given[0], binder)
@@ -172,7 +176,8 @@ class GroupedQuery:
         return place(node)
 
     def _plain_binder(self) -> Binder:
-        return Binder(self._source, self._rows.scope, self._sight.outer)
+        asked = self._reader.asked
+        return Binder(self._source, self._rows.scope, self._sight.outer, distinct=asked)
 
     # --- keys ---
 

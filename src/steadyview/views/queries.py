@@ -35,13 +35,17 @@ from steadyview.views.trees import all_names, column, place, unbracketed
 class Reader:
     """Reads the queries of one view. With `share` a WITH query that is read twice is one draft.
 
-    `blocks`: the operator of each draft with the block it was made in. `averages`: the arguments of
-    AVGs by the places of these in the text.
+    `asked`: it is no view but a query, which may have COUNT(DISTINCT ...). `blocks`: the operator
+    of each draft with the block it was made in. `averages`: the arguments of AVGs by the places of
+    these in the text.
     """
 
-    def __init__(self, source: SourceText, world: Readable, *, share: bool = True) -> None:
+    def __init__(
+        self, source: SourceText, world: Readable, *, share: bool = True, asked: bool = False
+    ) -> None:
         self.source = source
         self.world = world
+        self.asked = asked
         self.drafts = Drafts()
         self.blocks: list[tuple[Operator, Block]] = []
         self.averages: dict[int, str] = {}

@@ -26,6 +26,7 @@ _PARSER_FAILURES = (
     RecursionError,
 )
 _TRAVELS = {"VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"}
+TAIL = ("order", "limit", "offset")
 _MARKERS = {"?", "$", "@", ":", "{", "}"}
 
 
@@ -45,6 +46,14 @@ def read_query(source: SourceText, *, pipes: bool = False) -> exp.Expression:
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise source.refusal("SYNTAX_ERROR", 0, "is no query")
     return tree
+
+
+def without_tail(tree: exp.Expression) -> exp.Expression:
+    """The query without what is done to its rows at the end."""
+    bare = tree.copy()
+    for key in TAIL:
+        bare.set(key, None)
+    return bare
 
 
 def _check_tokens(source: SourceText, *, pipes: bool) -> None:
