@@ -310,8 +310,13 @@ def _doubts(
         sources = frozenset().union(*read.values())
         told = {name: why for name, why in meant.told.items() if name in sources}
         return [] if time is None else [*doubts(time, told)]
-    late = [r for r in rows.values() if policy_of(r) != "immediate" and r.cn is not None]
-    shown = [t for r in late for t in shown_times(parts.catalog, r.cn, r.cn, read[r.name])]
+    late = {r.name: r.cn for r in rows.values() if policy_of(r) != "immediate"}
+    shown = [
+        time
+        for name, cn in late.items()
+        if cn is not None
+        for time in shown_times(parts.catalog, cn, cn, read[name])
+    ]
     return list(dict.fromkeys(text for t in shown for text in doubts(t.time, t.told)))
 
 
