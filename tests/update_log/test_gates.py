@@ -308,27 +308,6 @@ def test_after_the_limit_a_time_is_bound_without_a_source_that_is_silent(world: 
         life.end()
 
 
-def test_a_transaction_without_effect_on_captured_tables_has_no_number(
-    world: World, life: Captured
-) -> None:
-    with psycopg.connect(world.url, autocommit=True) as pg:
-        pg.execute("CREATE TABLE elsewhere (id bigint)")
-        pg.execute("INSERT INTO elsewhere VALUES (1)")
-        pg.execute("DELETE FROM t WHERE id < 0")
-        pg.execute("BEGIN")
-        pg.execute("INSERT INTO t VALUES (100)")
-        pg.execute("ROLLBACK")
-    with closing(sqlite3.connect(world.folder / "lite.db")) as lite, lite:
-        lite.execute("CREATE TABLE elsewhere (id INTEGER)")
-        lite.execute("INSERT INTO elsewhere VALUES (1)")
-        lite.execute("DELETE FROM t WHERE id < 0")
-    world.commit("pg")
-    until(lambda: bool(world.rows("pg", life.catalog)), "admitted")
-    world.commit("lite")
-    until(lambda: bool(world.rows("lite", life.catalog)), "admitted")
-    assert life.catalog.commits.last_cn() == 2
-
-
 class Shifted(SystemClock):
     """The machine's clock, and by how much somebody has set it wrong."""
 
