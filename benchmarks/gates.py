@@ -32,7 +32,7 @@ LIMIT = 3
 AROUND = 0.5
 """Seconds after a full minute: what was committed then met its gate, if anything did."""
 MOST = 1.0
-"""Second of delay by a gate whose sources all answer."""
+"""Second that a gate is open whose sources all answer: so long it can hold anything back."""
 _PROJECT = """[project]
 name = "gates"
 warehouse = "warehouse"
@@ -167,9 +167,8 @@ def findings(seen: Seen, without: Seen) -> list[Finding]:
     view = "every commit"
     return [
         Finding("commit to shown, between gates", view, SECONDS, far),
-        Finding("commit to shown, first half second behind a gate", view, SECONDS, near, most=MOST),
-        Finding("the same, the slowest commit at each gate", view, SECONDS, [max(near)]),
-        Finding("from the full minute to the gate closed", "by the minute", SECONDS, seen.gates),
+        Finding("commit to shown, first half second behind a gate", view, SECONDS, near),
+        Finding("full minute to gate closed", "by the minute", SECONDS, seen.gates, most=MOST),
         Finding(f"a source away, limit {LIMIT} s: commit to shown", view, SECONDS, held),
         Finding("the same: to the gate closed", "by the minute", SECONDS, without.gates),
     ]
@@ -192,7 +191,7 @@ Ten commits a second at a PostgreSQL table; a view that shows every commit, and 
 and a SQLite file as of each full minute (`cron * * * * *`), whose gate is open for both sources. A
 commit is shown when the catalog says so; all in one process on one machine. A gate is closed when
 both sources were heard from beyond its time; one that is away is waited for {LIMIT} s
-(`gate_limit`).
+(`gate_limit`). Behind a gate the view by the minute is refreshed, which the other one waits for.
 """
 
 

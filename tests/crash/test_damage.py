@@ -10,6 +10,7 @@ import pytest
 
 import steadyview
 from steadyview.errors import StorageDamaged
+from steadyview.runtime.clock import SystemClock
 from tests.crash import commits
 from tests.crash.checks import check_all
 from tests.crash.running import opened
@@ -95,7 +96,7 @@ def test_a_clock_set_back_between_runs_sets_no_commit_back(kept, spark):
         check_all(kept, here, ["regions"])
 
 
-class _SetBack:
+class _SetBack(SystemClock):
     """A clock that is a day late."""
 
     def now_us(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 
 import pyarrow as pa
@@ -119,6 +121,59 @@ def test_the_stream_resumes_at_every_position_it_gave(items: Watch) -> None:
         assert items.replay(items.relations[0]) == replayed(after, name)
         seqs = [t.seq for t in items.transactions]
         assert seqs == list(range(seq, seq + len(seqs)))
+
+
+def look_until(watch: Watch, heard: int) -> None:
+    """Take what comes until the source was heard from beyond that time."""
+    while watch.monitor.heard < heard:
+        if (chunk := watch.monitor.poll(0.02)) is not None:
+            watch.chunks.append(chunk)
+            watch.proofs[str(chunk.position)] = watch.monitor.proof
+
+
+def test_the_stream_is_divided_at_a_time_and_heard_beyond_it_also_if_nothing_comes(
+    items: Watch,
+) -> None:
+    writer = items.world.writer()
+    first = time.time_ns() // 1000 + 300_000
+    items.monitor.divide((first,))
+    writer.execute("INSERT INTO items VALUES (1, 'a', 1)")
+    look_until(items, first)
+    for n in (2, 3):
+        writer.execute("INSERT INTO items VALUES (?, 'a', 1)", n)
+    second = time.time_ns() // 1000
+    items.monitor.divide((first, second))
+    look_until(items, second)
+    seqs = {
+        late: [t.seq for c in items.chunks if (c.dated > first) == late for t in c.transactions]
+        for late in (False, True)
+    }
+    assert seqs[False] == [1]
+    # two commits that a file shows at one look are one
+    assert seqs[True] in ([2, 3], [2])
+    assert all(first not in c.mixed for c in items.chunks)
+    # the place between the two is one to go on from
+    place = [c.position for c in items.chunks if c.dated <= first][-1]
+    items.world.reopen(items, place, 2)
+    items.drain()
+    assert rows(items) == [(1, 2, "a"), (1, 3, "a")]
+
+
+def test_what_was_committed_at_both_sides_of_a_time_while_nobody_looked(items: Watch) -> None:
+    writer, pause = items.world.writer(), threading.Event()
+    writer.execute("INSERT INTO items VALUES (1, 'a', 1)")
+    between = time.time_ns() // 1000 + 20_000
+    pause.wait(0.15)
+    writer.execute("INSERT INTO items VALUES (2, 'a', 1)")
+    items.monitor.divide((between,))
+    items.drain()
+    chunks = [c for c in items.chunks if c.transactions]
+    if items.source.time() is None:
+        # a file does not tell: all of it counts as later, and that is told
+        assert [(c.dated > between, c.mixed) for c in chunks] == [(True, (between,))]
+    else:
+        assert [(c.dated > between, c.mixed) for c in chunks] == [(False, ()), (True, ())]
+    assert rows(items) == [(1, 1, "a"), (1, 2, "a")]
 
 
 def test_what_was_acknowledged_does_not_come_again_and_what_was_not_does(items: Watch) -> None:

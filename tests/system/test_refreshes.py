@@ -190,7 +190,7 @@ def test_a_moment_to_come_is_waited_for(
 ) -> None:
     with steadyview.open(project, spark=spark) as wh:
         wh.run_once()
-        soon = from_us(wh._clock.now_us() + 300_000)
+        soon = from_us(wh._clock.now_us() + 3_000_000)
         database.writer().execute("INSERT INTO u VALUES (1, 1)")
         wh.run_once()
         done = wh.refresh(["late"], soon, wait=from_us(10_000_000) - from_us(0))

@@ -100,12 +100,16 @@ class World:
         if "pg" not in bound.told:
             cns = self.rows("pg", catalog)
             for row, at in self.committed().items():
+                if row < min(cns, default=0):
+                    continue  # from before capture began
                 shown = cns.get(row, bound.cn + 1) <= bound.cn
                 assert shown == (at <= bound.time), (row, at - bound.time, bound)
                 sides[at > bound.time] += 1
         if "lite" not in bound.told:
             cns = self.rows("lite", catalog)
             for row, (before, after) in self.looks.items():
+                if row < min(cns, default=0):
+                    continue
                 shown = cns.get(row, bound.cn + 1) <= bound.cn
                 if after <= bound.time:
                     assert shown, (row, after - bound.time, bound)
@@ -256,7 +260,7 @@ def test_a_time_at_which_nobody_captured_is_bound_exactly_by_the_next_life(world
 
 @pytest.mark.parametrize("point", [*GATES, "admitted:2"])
 def test_killed_here_the_time_is_bound_once_and_right(world: World, point: str) -> None:
-    seconds = 3
+    seconds = 2
     with writing(world, "pg", "lite"), another(world, seconds, point) as process:
         assert process.wait(60) == -signal.SIGKILL
         with closing(world.catalog()) as catalog:
@@ -302,27 +306,6 @@ def test_after_the_limit_a_time_is_bound_without_a_source_that_is_silent(world: 
         until(lambda: life.catalog.commits.last_cn() == 3, "released")
     finally:
         life.end()
-
-
-def test_a_transaction_without_effect_on_captured_tables_has_no_number(
-    world: World, life: Captured
-) -> None:
-    with psycopg.connect(world.url, autocommit=True) as pg:
-        pg.execute("CREATE TABLE elsewhere (id bigint)")
-        pg.execute("INSERT INTO elsewhere VALUES (1)")
-        pg.execute("DELETE FROM t WHERE id < 0")
-        pg.execute("BEGIN")
-        pg.execute("INSERT INTO t VALUES (100)")
-        pg.execute("ROLLBACK")
-    with closing(sqlite3.connect(world.folder / "lite.db")) as lite, lite:
-        lite.execute("CREATE TABLE elsewhere (id INTEGER)")
-        lite.execute("INSERT INTO elsewhere VALUES (1)")
-        lite.execute("DELETE FROM t WHERE id < 0")
-    world.commit("pg")
-    until(lambda: bool(world.rows("pg", life.catalog)), "admitted")
-    world.commit("lite")
-    until(lambda: bool(world.rows("lite", life.catalog)), "admitted")
-    assert life.catalog.commits.last_cn() == 2
 
 
 class Shifted(SystemClock):

@@ -323,6 +323,8 @@ class Capture(threading.Thread):
                     first = now
                 self._take(chunk, writer)
                 position = chunk.position
+                if self._gates.holds(self.source.name, self._dated):
+                    crash_point("held-back")
             if self._apart is None:
                 proof = monitor.proof
             if not _in_hand(writer):
@@ -377,7 +379,6 @@ class Capture(threading.Thread):
             self._held_since = None
         elif self._held_since is None:
             self._held_since = time.monotonic()
-            crash_point("held-back")
         return may
 
     def _tell_heard(self, monitor: Monitor, writer: FlushWriter) -> None:

@@ -119,6 +119,11 @@ class Gatekeeper:
         with self._lock:
             return self._gates.parts(source, before, dated)
 
+    def holds(self, source: str, dated: int) -> bool:
+        """Whether it lies behind an open gate."""
+        with self._lock:
+            return self._gates.holds(source, dated, self._clock.now_us())
+
     def admits(self, source: str, dated: int) -> bool:
         """Whether it may be admitted now."""
         with self._lock:

@@ -105,16 +105,21 @@ class Gates:
         """Whether a gate lies between what was dated so, and must not be admitted together."""
         return any(g.splits(source, dated) and before <= g.time for g in self._open.values())
 
+    def holds(self, source: str, dated: int, now: int) -> bool:
+        """Whether a gate keeps back what the source dated so."""
+        open_ = self._open.values()
+        return any(g.splits(source, dated) and now >= g.time - self._limit for g in open_)
+
     def admits(self, source: str, dated: int, now: int) -> bool:
-        """Whether what the source dated so may be admitted.
+        """Whether what the source dated so may be admitted, and is.
 
         A gate is left behind by what comes more than the limit before its time.
         """
-        behind = [g for g in self._open.values() if g.splits(source, dated)]
-        if any(now >= gate.time - self._limit for gate in behind):
+        if self.holds(source, dated, now):
             return False
-        for gate in behind:
-            gate.told[source] = AHEAD
+        for gate in self._open.values():
+            if gate.splits(source, dated):
+                gate.told[source] = AHEAD
         return True
 
     def heard(self, source: str, upto: int) -> None:
