@@ -251,7 +251,10 @@ class Compressing:
         for table, app in ((store.delta, DELTA), (store.steps, STEPS)):
             if table.exists():
                 yield table.app_version(app)
-        yield from (cn for cn in (reader.cn, deferred and deferred.propagated) if cn is not None)
+        if reader.cn is not None:
+            yield reader.cn
+        if deferred is not None:
+            yield deferred.propagated
 
 
 def _bytes(store: ViewStore) -> int:

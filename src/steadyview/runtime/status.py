@@ -233,10 +233,11 @@ def refresh_status(
 
 def hold_status(catalog: Catalog, limit: int | None) -> list[HoldStatus]:
     """Who still has more kept than the retention asks for; who has gone on since is left out."""
-    readers = {one.name: one.position for one in catalog.subscriptions.all()}
     rows = {row.name: row for row in catalog.views.all()}
-    shown = {name: row.cn for name, row in rows.items()}
-    at = {"subscription": readers, "view": shown}
+    at: dict[str, dict[str, int | None]] = {
+        "subscription": {one.name: one.position for one in catalog.subscriptions.all()},
+        "view": {name: row.cn for name, row in rows.items()},
+    }
     found = []
     for hold in catalog.holds.all():
         now = at[hold.kind].get(hold.name) if hold.kind in at else hold.cn
@@ -261,7 +262,7 @@ def _release(hold: Hold, row: ViewRow | None) -> str:
 
 def _deferred(row: ViewRow) -> bool:
     refresh = json.loads(row.definition or "{}").get("refresh") or {}
-    return refresh.get("steadyview.policy", "immediate") != "immediate"
+    return bool(refresh.get("steadyview.policy", "immediate") != "immediate")
 
 
 def table_status(

@@ -67,9 +67,9 @@ def validity(
     if row.kind == "incremental":
         last, changed = changed_near(store, row.oldest_cn, cn, upto)
         # after the files, which may say less
-        before, behind = catalog.gaps.beside(row.id, cn)
+        before, after = catalog.gaps.beside(row.id, cn)
         first = max(row.oldest_cn if last is None else last, 0 if before is None else before.high)
-        ends = [changed, None if behind is None else behind.low + 1]
+        ends = [changed, None if after is None else after.low + 1]
         end = min((c for c in ends if c is not None), default=None)
     if end is None:
         behind = upto if row.kind == "incremental" else cn
