@@ -5,6 +5,7 @@ The measure is SQLite, which computed each view's SELECT after every single comm
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -138,7 +139,7 @@ def check_valid_times(wh: Warehouse, oracle: Oracle, name: str, *, exact: bool) 
                 assert found.end is None or oracle[found.end][name] != oracle[cn][name]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(8 if os.environ.get("STEADYVIEW_SOAK") else 1))
 def test_every_moment_that_can_be_had_is_right_and_so_is_every_readers_copy(
     wh: Warehouse, database: SqliteFile, seed: int
 ) -> None:
