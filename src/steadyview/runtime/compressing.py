@@ -251,8 +251,10 @@ class Compressing:
         for table, app in ((store.delta, DELTA), (store.steps, STEPS)):
             if table.exists():
                 yield table.app_version(app)
-        propagated = None if deferred is None else deferred.propagated
-        yield from (cn for cn in (reader.cn, propagated) if cn is not None)
+        if reader.cn is not None:
+            yield reader.cn
+        if deferred is not None:
+            yield deferred.propagated
 
 
 def _bytes(store: ViewStore) -> int:

@@ -171,7 +171,7 @@ class Tables:
     def _tidy(self, wanted: Iterable[_Wanted]) -> None:
         """A damaged table is not tidied: it is written anew. Stopped views stay as they are."""
         for one in wanted:
-            if one.row.state not in ("stopped", "paused"):
+            if one.cn is not None and one.row.state not in ("stopped", "paused"):
                 with suppress(StorageDamaged):
                     if one.kind == TABLES:
                         vacuum(self._parts.root, one.row.name, READERS)

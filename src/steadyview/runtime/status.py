@@ -265,10 +265,11 @@ def refresh_status(
 
 def hold_status(catalog: Catalog, limit: int | None) -> list[HoldStatus]:
     """Who still has more kept than the retention asks for; who has gone on since is left out."""
-    readers = {one.name: one.position for one in catalog.subscriptions.all()}
     rows = {row.name: row for row in catalog.views.all()}
-    shown = {name: row.cn for name, row in rows.items()}
-    at: dict[str, Mapping[str, int | None]] = {"subscription": readers, "view": shown}
+    at: dict[str, dict[str, int | None]] = {
+        "subscription": {one.name: one.position for one in catalog.subscriptions.all()},
+        "view": {name: row.cn for name, row in rows.items()},
+    }
     found = []
     for hold in catalog.holds.all():
         now = at[hold.kind].get(hold.name) if hold.kind in at else hold.cn
