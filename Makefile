@@ -44,10 +44,10 @@ simulate: .venv/.installed-dev ## Every algorithm in every scenario over SEEDS h
 live-levels: .venv/.installed-dev ## Every algorithm on live databases under writers, judged (under ten minutes); writes docs/results/live-levels.md
 	@$(PY) -m examples.live_levels $(ARGS)
 
-bench: .venv/.installed-bench ## The speed tables (a quarter of an hour); writes docs/results/
+bench: .venv/.installed-bench ## The speed tables (three quarters of an hour); writes docs/results/
 	@$(PY) -m benchmarks
 
-bench-smoke: .venv/.installed-bench ## The same on very little data (a minute or two)
+bench-smoke: .venv/.installed-bench ## The same on very little data (a few minutes)
 	@$(PY) -m benchmarks --smoke
 
 bench-tpch: .venv/.installed-bench ## TPC-H's 22 queries over three databases (20 minutes); writes docs/results/tpch-queries.md

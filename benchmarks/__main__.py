@@ -67,7 +67,7 @@ def _written(console: Console, paths: list[Path]) -> None:
 def _arguments() -> tuple[Sizes, Path]:
     """Only a full run's results are worth keeping among the docs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("--smoke", action="store_true", help="very little data; a minute or two")
+    parser.add_argument("--smoke", action="store_true", help="very little data; a few minutes")
     parser.add_argument("--scale", type=float, help="another scale factor than 1")
     parser.add_argument("--runs", type=int, help="rounds to measure")
     asked = parser.parse_args()

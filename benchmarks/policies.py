@@ -43,7 +43,7 @@ class _Sizes:
     rounds: int
 
 
-FULL, SMOKE = _Sizes(0.1, 10_000, 1, 5), _Sizes(0.01, 320, 0, 1)
+FULL, SMOKE = _Sizes(0.1, 10_000, 1, 3), _Sizes(0.01, 320, 0, 1)
 Cost = dict[tuple[str, int], float]
 """CPU-seconds of a round by policy and period."""
 
