@@ -28,7 +28,7 @@ from steadyview.views.routing import routed as asked_of
 from tests.views.routes import Pair, judged, pair, right
 from tests.views.shop import RELATIONS
 
-PAIRS = int(os.environ.get("STEADYVIEW_ROUTES", "700"))
+PAIRS = int(os.environ.get("STEADYVIEW_ROUTES", "500"))
 FOLDER = Path(__file__).parent / "routed"
 
 

@@ -7,7 +7,7 @@ stored rows comes first. Nothing is read or moved here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
@@ -19,8 +19,9 @@ from steadyview.engine.analysis import columns_of
 from steadyview.engine.reading import check_reading
 from steadyview.errors import QueryRefused, ViewRefused
 from steadyview.plans.plan import HIDDEN
-from steadyview.runtime.kept import plan_of, recalled
+from steadyview.runtime.kept import all_recalled, recalled
 from steadyview.runtime.parts import Parts
+from steadyview.runtime.planning import Planned
 from steadyview.runtime.routes import Offer, Route, RoutePlan, Turned
 from steadyview.runtime.serving import At
 from steadyview.runtime.staleness import Staleness
@@ -57,7 +58,9 @@ def route_plan(parts: Parts, spark: SparkSession, asked: TableQuery) -> RoutePla
     kept = parts.catalog.views.all()
     rows = [row for row in kept if not row.name.startswith(HIDDEN) and row.cn is not None]
     tables = frozenset(r.name for r in asked.relations)
-    near = [(row, view) for row in rows if (view := _offered(row)).tables & tables]
+    plans = all_recalled(kept)
+    offered = ((row, _offered(row, plans)) for row in rows if row.name in plans)
+    near = [(row, view) for row, view in offered if view.tables & tables]
     turned = [Turned(v.name, "from", _OTHER_TABLES) for _, v in near if v.tables != tables]
     same = [(row, view) for row, view in near if view.tables == tables]
     if not same:
@@ -124,7 +127,17 @@ class _Search:
         return sum(file.rows for file in store.base.files(row.base_version))
 
 
-def _offered(row: ViewRow) -> OfferedView:
-    plan = recalled(row)
-    by_rows = row.kind == "incremental" and plan_of(row) is not None
-    return OfferedView(row.name, row.sql, plan.relations, plan.columns, by_rows)
+def _offered(row: ViewRow, plans: Mapping[str, Planned]) -> OfferedView:
+    """The view with all tables that it is made of; over other views, it has no text of its own."""
+    plan = plans[row.name]
+    below = _hidden_below(plan, plans)
+    known = {r.name: r for part in (plan, *below) for r in part.relations}
+    over_views = any(not plans[n].hidden for part in (plan, *below) for n in part.parents)
+    by_rows = row.kind == "incremental" and not over_views
+    return OfferedView(row.name, row.sql, tuple(known.values()), plan.columns, by_rows)
+
+
+def _hidden_below(plan: Planned, plans: Mapping[str, Planned]) -> list[Planned]:
+    """The nodes that the view alone is made of, or shares with others."""
+    found = [plans[name] for name in plan.parents if plans[name].hidden]
+    return [*found, *(node for below in found for node in _hidden_below(below, plans))]

@@ -98,7 +98,7 @@ def conditions(operator: Operator) -> Iterator[exp.Expression]:
             yield from conjuncts(expression(operator.condition))
 
 
-def aggregate_call(node: exp.Expression) -> str | None:
+def aggregate_call(node: exp.Expr) -> str | None:
     """Which aggregate the node calls, "COUNT DISTINCT" among them; None if it calls none."""
     if not isinstance(node, exp.Anonymous) or str(node.name).upper() not in _CALLS.values():
         return None

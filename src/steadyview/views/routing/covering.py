@@ -23,8 +23,12 @@ ALIAS = "_v"
 FLOATING = ("FLOAT", "DOUBLE")
 _BOUND = re.compile(r"[a-z]\d+(_c\d+)?")
 """Names of columns in blocks; no lambda's variable can have one."""
-_COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-_COMPARING += (exp.Between, exp.In, exp.Is)
+_COMPARING = (
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
+    *(exp.Between, exp.In, exp.Is),
+)
+_CHOOSING = frozenset({"COUNT", "MIN", "MAX"})
+"""Aggregates that compute with no value."""
 _UNSIGNED = re.compile(r"\s*(DECIMAL|NUMERIC|DEC|BIGINT|INT|INTEGER|SMALLINT|TINYINT)\b", re.I)
 
 
@@ -79,4 +83,4 @@ def _keeps_zero(column: exp.Expression) -> bool:
         return _UNSIGNED.match(str(parent.args["to"].meta.get("raw", ""))) is not None
     if parent is None or isinstance(parent, (*_COMPARING, exp.Distinct)):
         return True
-    return aggregate_call(parent) in ("COUNT", "MIN", "MAX")
+    return aggregate_call(parent) in _CHOOSING

@@ -22,8 +22,10 @@ from steadyview.views.trees import canonical
 
 RULES = ("same text", "same groups", "coarser groups", "rows")
 """Ways to answer from a view, the one that has least left to do first."""
-TURNING_AWAY = ("view", "shape", "text", "from", "where", "bag", "groups", "having", "rest")
-TURNING_AWAY += ("aggregates", "columns", "order")
+TURNING_AWAY = (
+    *("view", "shape", "text", "from", "where", "bag", "groups", "having", "rest"),
+    *("aggregates", "columns", "order"),
+)
 """Rules by how near a view came that one of them turns away."""
 _COLUMN = re.compile(r"\bt(\d+)_c(\d+)\b")
 
