@@ -1,0 +1,45 @@
+"""A recorded history of a store: base records with their time-lines, view records with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from steadyview.algebra import Row
+
+BaseKey: TypeAlias = tuple[str, Hashable]
+"""A relation, and a key in it."""
+Shown: TypeAlias = tuple[Any, ...] | None
+"""What readers see of a view record beside its key."""
+ABSENT: Final[Shown] = None
+TimeLines: TypeAlias = Mapping[BaseKey, Sequence[Row | None]]
+"""Per base record its versions, the first as it was at the beginning."""
+Present: TypeAlias = Sequence[tuple[str, Row]]
+"""The rows of one vector, as far as they matter."""
+
+
+@dataclass(frozen=True)
+class RecordView:
+    """A view's meaning. `deciding`: which base records decide a view record, whatever their version.
+
+    `value`: what the view record is over rows of those. `groups`: the records over one row.
+    """
+
+    value: Callable[[Hashable, Present], Shown]
+    deciding: Callable[[Hashable, TimeLines], Sequence[BaseKey]]
+    records: Callable[[TimeLines], frozenset[Hashable]]
+
+
+@dataclass(frozen=True)
+class RecordHistory:
+    """`shown`: by view record the values that were visible, one after the other."""
+
+    view: RecordView
+    timelines: TimeLines
+    shown: Mapping[Hashable, Sequence[Shown]]
+
+    @property
+    def keys(self) -> frozenset[Hashable]:
+        """All view records that were seen or should have been."""
+        return self.view.records(self.timelines) | frozenset(self.shown)
