@@ -1,9 +1,10 @@
 """Judges histories of a store's records: which level each view record reached, and a witness.
 
-Jacobsen, Lee, Yerneni, *View Maintenance in Web Data Platforms*, section III, made exact. A base state
-is a vector, one version of each base record ("absent" is one); *every* vector between the first and
-the last is a base state. A view record's history is the sequence of values that readers saw, absent
-included, repetitions collapsed; what the store hides is no part of it. Record by record:
+Jacobsen, Lee, Yerneni, *View Maintenance in Web Data Platforms*, section III, made exact. A base
+state is a vector, one version of each base record ("absent" is one); *every* vector between the
+first and the last is a base state. A view record's history is the sequence of values that readers
+saw, absent included, repetitions collapsed; what the store hides is no part of it. Record by
+record:
 
     convergent   the last value is that of the last vector
     weak         and every value is that of some vector

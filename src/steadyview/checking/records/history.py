@@ -1,4 +1,4 @@
-"""A recorded history of a store: base records with their time-lines, view records with their values."""
+"""A recorded history of a store: time-lines of base records, and what view records showed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ Present: TypeAlias = Sequence[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class RecordView:
-    """A view's meaning. `deciding`: which base records decide a view record, whatever their version.
+    """What a view means.
 
-    `value`: what the view record is over rows of those. `groups`: the records over one row.
+    `deciding`: which base records decide a view record, by any version of theirs. `value`: what it
+    is over rows of those. `records`: all view records that there can be.
     """
 
     value: Callable[[Hashable, Present], Shown]

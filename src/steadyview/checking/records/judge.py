@@ -2,14 +2,14 @@
 
     S(0) = the vectors that give the first value;   S(n) = up(S(n-1)) AND those that give value n
 
-A record is strong if no S(n) is empty: each S(n) is exactly the set of vectors at which a chain that
-explains the first n values can be. The witness is the first value whose set is empty; for a strong
-record, a chain.
+A record is strong if no S(n) is empty: each S(n) is exactly the set of vectors at which a chain
+that explains the first n values can be. The witness is the first value whose set is empty; for a
+strong record, a chain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod

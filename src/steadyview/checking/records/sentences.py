@@ -23,13 +23,13 @@ def sentence(
     assert at is not None
     shown, place = said(values[at]), f"(value {at + 1} of {len(values)})"
     if level == "none":
-        return f"record {key} is not convergent: it ended as {shown}, not as the last base state has it"
+        return f"record {key} is not convergent: the last base state does not give {shown}, its end"
     if level == "convergent":
         return f"record {key} is convergent: it showed {shown}, which no base state gives {place}"
     before = ", ".join(map(said, values[:at]))
     return (
-        f"record {key} is weak: it showed {shown} after {before}, and no base state that gives {shown} "
-        f"is behind those that explain the values before {place}"
+        f"record {key} is weak: it showed {shown} after {before}, and no base state that gives "
+        f"{shown} is behind those that explain the values before {place}"
     )
 
 

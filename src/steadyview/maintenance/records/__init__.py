@@ -1,9 +1,9 @@
 """Views kept record by record: many view managers, one store, no transactions, exactly once.
 
-Jacobsen, Lee, Yerneni, *View Maintenance in Web Data Platforms*. A view manager takes the entries of
-its log streams and changes a store's records by operations that are atomic on one record each. Here
-are its update programs: what they ask, request by request; between two requests anything may happen
-elsewhere, and an answer may never come.
+Jacobsen, Lee, Yerneni, *View Maintenance in Web Data Platforms*. A view manager takes the entries
+of its log streams and changes a store's records by operations that are atomic on one record each.
+Here are its update programs: what they ask, request by request; between two requests anything may
+happen elsewhere, and an answer may never come.
 
     for every view record the values shown follow one non-decreasing chain of base states  (strong)
 

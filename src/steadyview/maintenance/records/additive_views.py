@@ -4,10 +4,10 @@ A base row adds amounts to one record. The first amounts count rows, and
 
     the record is there  <=>  it has rows;   what is shown follows from the amounts alone
 
-The row count is always kept, hidden where the view does not show it. SUM alone does not know when to
-go: 0 may be a sum of rows. COUNT(y) with NULLs, as printed (an update within the group is ignored),
-misses y -> NULL; counting only non-NULL values, a group of NULLs is absent where 0 is right.
-A set operation counts a value's rows on its left and on its right (section V-C).
+The row count is always kept, hidden where the view does not show it. SUM alone does not know when
+to go: 0 may be a sum of rows. COUNT(y) with NULLs, as printed (an update within the group is
+ignored), misses y -> NULL; counting only non-NULL values, a group of NULLs is absent where 0 is
+right. A set operation counts a value's rows on its left and on its right (section V-C).
 """
 
 from __future__ import annotations

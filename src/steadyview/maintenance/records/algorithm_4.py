@@ -1,13 +1,13 @@
 """Algorithm 4: the key-foreign-key join D(x, y, z) of R(x, y) and S(y, z), as printed.
 
 Section V-B. Claim (Theorem 3): weak. So it is with one manager, if z is not matched (below).
-With two it does not converge: A (insert R(x, y)) reads S(y) = 2; S(y) becomes 0; B scans the view for
-y, and x is not there; A inserts (x, y, 2). No test-and-set can see it.
-`matches_z`: as printed, an update of S looks for records with y *and its old z*. That fails with one
-manager too: S(y) goes 2 -> 0, is deleted, inserted as 1, and becomes 2; R reads 2; the entry 2 -> 0
-matches and 1 -> 2 does not.
-Where S(y) is gone when it is read, R's entry is left out: x has left y since, and has a later entry.
-Departs from the print: it writes V for D, and "the entire base table" is the view.
+With two it does not converge: A (insert R(x, y)) reads S(y) = 2; S(y) becomes 0; B scans the view
+for y, and x is not there; A inserts (x, y, 2). No test-and-set can see it.
+`matches_z`: as printed, an update of S looks for records with y *and its old z*. That fails with
+one manager too: S(y) goes 2 -> 0, is deleted, inserted as 1, and becomes 2; R reads 2; the entry 2
+-> 0 matches and 1 -> 2 does not.
+Where S(y) is gone when it is read, R's entry is left out: x has left y since, and has a later
+entry. Departs from the print: it writes V for D, and "the entire base table" is the view.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
 Section V-A. Claim (Theorem 1): strong. It holds with failures only for sig-TAS with tombstones
 (`tas`), and only under the flow rule.
 
-    a passed test-and-set:  fields' = fields + amounts of the entries,  signature' = signature + them
+    a passed test-and-set:  fields' = fields + amounts of the entries,  signature' = signature +
+    them
 
 Departs from the print: insertion, deletion and update are one program; an update within a group is
-one operation where Algorithm 3 does nothing (right for COUNT(*), wrong for SUM and for COUNT(y) with
-NULLs); Algorithm 2 gives the deleted record no new signature, here it is the tombstone's.
+one operation where Algorithm 3 does nothing (right for COUNT(*), wrong for SUM and for COUNT(y)
+with NULLs); Algorithm 2 gives the deleted record no new signature, here it is the tombstone's.
 
 *Group commit*: entries are taken together, and one record has one operation for all of them. Those
 it has seen are dropped *one by one*: after a redrive groups are cut elsewhere, so that neither the

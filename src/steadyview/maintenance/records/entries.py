@@ -1,7 +1,7 @@
 """Log streams and their entries, as view managers see them.
 
-A *stream* is a part of a source's log; all changes of one base record are in one stream. Entries are
-numbered by the source's log, so that a number means the same however the log is partitioned.
+A *stream* is a part of a source's log; all changes of one base record are in one stream. Entries
+are numbered by the source's log, so that a number means the same however the log is partitioned.
 A log that starts again from one, or a partitioning that changes, makes other streams: both are part
 of the name. Otherwise a signature would call new entries seen, silently.
 """

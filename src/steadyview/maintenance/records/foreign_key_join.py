@@ -4,18 +4,20 @@ D(x, y, z) of R(x, y) and S(y, z), beside `algorithm_4`. Three things more:
 
 - The read of S(y) brings the number of S(y)'s last entry. The record keeps it, as its stamp's note,
   and z is replaced only by a newer one:   number(record)  =  number of the S entry that z is from.
-- *Verify after write*: when R's entry is in, S(y) is read again, and written again if it is newer. A
-  change of S before that read is caught by it, and one after it finds x in the view. It is done also
-  when the entry is processed already: who did it may have died before it verified.
+- *Verify after write*: when R's entry is in, S(y) is read again, and written again if it is newer.
+  A change of S before that read is caught by it, and one after it finds x in the view. It is done
+  also when the entry is processed already: who did it may have died before it verified.
 - Deleting what is not there leaves a tombstone. Otherwise a second copy redrives the insertion,
   finds S(y) back again, writes, and dies.
 
-Needs an index of the view on y. A read of S must not be behind the log.
+Needs an index of the view on y. A read of S that is behind the end of the log is done again: it
+would not see S(y) that x refers to, nor the change that is to be verified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 from steadyview.algebra import Row
 from steadyview.maintenance.records.algorithm_4 import REFERRED, REFERRING
@@ -25,12 +27,14 @@ from steadyview.maintenance.records.requests import (
     BaseRecord,
     Fields,
     ReadBaseRecord,
+    ReadLogEnd,
     ReadRecord,
     ReadReferring,
     Stamp,
     Steps,
     UpdateTas,
 )
+from steadyview.maintenance.records.signatures import is_behind
 from steadyview.maintenance.records.tas import SignatureTas
 from steadyview.maintenance.records.writing import written
 
@@ -61,7 +65,7 @@ class ForeignKeyJoin:
             return True
         fields, number = None, 0
         if entry.new is not None:
-            found: BaseRecord = yield ReadBaseRecord(REFERRED, entry.new[1])
+            found = yield from _looked_up(entry.new[1])
             if found.row is None:
                 return True
             fields, number = (entry.new[1], found.row[1]), found.number
@@ -72,7 +76,7 @@ class ForeignKeyJoin:
         record = yield ReadRecord(entry.key)
         if record.fields is None:
             return True
-        found: BaseRecord = yield ReadBaseRecord(REFERRED, record.fields[0])
+        found = yield from _looked_up(record.fields[0])
         if found.row is None or found.number <= record.stamp.note:
             return True
         stamp = record.stamp._replace(note=found.number)
@@ -93,6 +97,15 @@ class ForeignKeyJoin:
             return True
         stamp = record.stamp._replace(note=entry.number)
         return (yield UpdateTas(key, record.stamp, new, stamp))
+
+
+def _looked_up(y: Any) -> Answered:
+    """S(y) as of now or later."""
+    end = yield ReadLogEnd()
+    found: BaseRecord = yield ReadBaseRecord(REFERRED, y)
+    while is_behind(found.reflected, end):
+        found = yield ReadBaseRecord(REFERRED, y)
+    return found
 
 
 def _until_done(part: _Part, entry: LogEntry) -> Steps:

@@ -1,14 +1,14 @@
 """MIN and MAX, ours: strong, one scan per lost value, no snapshot over streams.
 
-A record holds (value, number of rows that have it). A scan knows what it reflects: P, per stream the
-last entry. It is done under a mark (`minimum_printed`), and
+A record holds (value, number of rows that have it). A scan knows what it reflects: P, per stream
+the last entry. It is done under a mark (`minimum_printed`), and
 
     signature'  =  max(signature, P, entry);   entries up to P are "already processed" from then on
 
 so that the counts are exact where the printed ones count a row twice. Assumes: a scan shows one
-state per stream (any vector of them is a base state), and says P truthfully. A scan that is *behind*
-the record must not be used: P >= the end of the log at the moment of the mark, else scan again.
-P >= signature is not enough, for ignored entries are in no signature.
+state per stream (any vector of them is a base state), and says P truthfully. A scan that is
+*behind* the record must not be used: P >= the end of the log at the moment of the mark, else scan
+again. P >= signature is not enough, for ignored entries are in no signature.
 Needs the mark, tombstones, the signature, the flow rule. Strong under every fault.
 """
 
@@ -25,7 +25,7 @@ from steadyview.maintenance.records.requests import (
     Stamp,
     StoredRecord,
 )
-from steadyview.maintenance.records.signatures import Positions, latest
+from steadyview.maintenance.records.signatures import is_behind, latest
 from steadyview.maintenance.records.tas import SignatureTas
 from steadyview.maintenance.records.writing import written
 
@@ -53,7 +53,3 @@ class Minimum(ReferenceCountsPrinted):
             scan = yield ScanGroup(key)
         return scan
 
-
-def is_behind(reflected: Positions, end: Positions) -> bool:
-    """Whether something that was in the log is not shown."""
-    return any(reflected.get(stream, 0) < number for stream, number in end.items())

@@ -138,10 +138,11 @@ class ReadBaseRecord(NamedTuple):
 
 
 class BaseRecord(NamedTuple):
-    """A base record, and the number of its last entry."""
+    """A base record, the number of its last entry, and what the read reflects."""
 
     row: Row | None
     number: int
+    reflected: Positions
 
 
 class RegisterPositions(NamedTuple):

@@ -1,9 +1,10 @@
 """Selection and key-preserving projection: a view record has one base record.
 
-Section V-C. As printed they need no signatures, "since the update programs are idempotent". Redriven
-writes are, one by one; but redrive two of them and a reader sees the older value after the newer
-(5, 10, 5, 10); let one arrive late, or a second copy live, and the older one stays.
-Ours is one request, the *guarded upsert*: write or leave a tombstone if the record's entry is older.
+Section V-C. As printed they need no signatures, "since the update programs are idempotent".
+Redriven writes are, one by one; but redrive two of them and a reader sees the older value after the
+newer (5, 10, 5, 10); let one arrive late, or a second copy live, and the older one stays.
+Ours is one request, the *guarded upsert*: write or leave a tombstone if the record's entry is
+older.
 
     value(record)  =  the post-image of the greatest entry that ever arrived
 """

@@ -7,13 +7,17 @@ Section IV-D. A list of all tags of the operations that were done on the record 
 the list is determined by its greatest entry per stream. The paper asks for order per base record
 only; then a vector is not enough: entry 2 of k2 may be applied before entry 1 of k1, and 1 is taken
 for seen.
+Where a log is partitioned anew, an entry has a stream in each partitioning, and is seen if it is
+under any of them. A manager of the old one may still live and know nothing of the new names: an
+entry that meets a newer partitioning in a signature is *superseded*, and its manager has to stop.
+(x is changed by entry 3 under the new name; the old manager, still at 3, would do it again.)
 The vector of a record that is absent is not empty but the store's *floor*: what every record has
 seen. A deleted record leaves its signature (a tombstone) until the floor covers it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from steadyview.maintenance.records.entries import LogEntry, LogStream
@@ -24,6 +28,10 @@ Positions: TypeAlias = Mapping[LogStream, int]
 NO_SIGNATURE: Final[Signature] = {}
 
 
+class Superseded(Exception):
+    """The record is kept under a newer partitioning than the manager knows."""
+
+
 def has_processed(sn: Signature, entry: LogEntry) -> bool:
     """Whether the entry is in, under the present partitioning or one before.
 
@@ -32,6 +40,7 @@ def has_processed(sn: Signature, entry: LogEntry) -> bool:
     >>> has_processed({old: 7}, entry), has_processed({old: 6, new: 3}, entry)
     (True, False)
     """
+    _check_names(entry.streams[0], sn)
     return any(sn.get(stream, 0) >= entry.number for stream in entry.streams)
 
 
@@ -70,3 +79,21 @@ def without_partitioning(sn: Signature, number: int) -> Signature:
     registered it is done again.
     """
     return {stream: entry for stream, entry in sn.items() if stream.partitioning != number}
+
+
+def is_behind(reflected: Positions, end: Positions) -> bool:
+    """Whether something that was in the log is not shown.
+
+    Positions in streams of two partitionings say nothing of each other.
+    """
+    for stream, number in end.items():
+        if reflected.get(stream, 0) < number:
+            _check_names(stream, reflected)
+            return True
+    return False
+
+
+def _check_names(mine: LogStream, others: Iterable[LogStream]) -> None:
+    for stream in others:
+        if stream.partitioning > mine.partitioning and stream[:2] == mine[:2]:
+            raise Superseded(f"{mine} was partitioned anew: {stream}")

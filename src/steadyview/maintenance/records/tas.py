@@ -5,8 +5,8 @@
     sig-TAS     the update signature (IV-B, IV-D): nor is an entry done twice
     list-TAS    the signature as the complete list of tags (IV-B), before it was made compact
 
-The paper lets a deleted record go with its signature. Smallest failure: x = {k1}; s1:1 deletes k1, is
-applied, and its manager dies before it knows; s2:1 inserts k2 into x; s1:1, redriven, finds the
+The paper lets a deleted record go with its signature. Smallest failure: x = {k1}; s1:1 deletes k1,
+is applied, and its manager dies before it knows; s2:1 inserts k2 into x; s1:1, redriven, finds the
 record without s1 and deletes it. So ours leave a *tombstone*, and inserting over it expects it.
 Nor may a counter be "initialized to any value": it restarts at zero, and a manager that read the
 record before it was deleted and inserted again passes its test. With a tombstone it goes on.

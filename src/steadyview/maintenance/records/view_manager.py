@@ -1,7 +1,7 @@
 """A view manager: entries of its lanes in, requests out; which may begin, what may be registered.
 
-A *lane* is a queue of entries that go through this manager in order. The flow rule is that a lane is
-a log stream (section IV-C asks for order per base record only; see `signatures`).
+A *lane* is a queue of entries that go through this manager in order. The flow rule is that a lane
+is a log stream (section IV-C asks for order per base record only; see `signatures`).
 Promised, per lane:
 
     of two entries that touch one record, the later begins when the earlier has ended   (pipelining)
@@ -49,7 +49,7 @@ class _LaneState:
 
 
 class ViewManager:
-    """`at_once`: how many tasks; `together`: how many entries in one; `window`: per registration."""
+    """`at_once` tasks of `together` entries each; a registration every `window` entries."""
 
     def __init__(
         self,

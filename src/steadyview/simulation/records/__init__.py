@@ -1,9 +1,9 @@
 """View managers over random worlds: every update program, kind of test-and-set and fault.
 
 Belongs here: base records with time-lines and a log of streams, a store with atomic operations on
-records, a scheduler that runs one request of one manager at a time, faults (a manager dies before or
-after its request was done, a request comes late, two copies live), and queues with service times for
-the figures. Histories are judged by `checking/records`.
+records, a scheduler that runs one request of one manager at a time, faults (a manager dies before
+or after its request was done, a request comes late, two copies live), and queues with service times
+for the figures. Histories are judged by `checking/records`.
 Law: the same way, fault and seed give the same history everywhere.
 """
 

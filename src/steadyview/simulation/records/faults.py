@@ -16,8 +16,11 @@ class Faults:
 
     `window`: positions are registered every few entries, not after each. `late`: a request comes
     after its manager gave up and did the entry again. `copies`: a second manager begins behind what
-    is registered while the first goes on, and either dies at any time. `lag`: scans and reads of
-    base records may show an older state, and say so.
+    is registered while the first goes on, and either dies at any time. `lag`: scans of the base
+    tables may show an older state, and say so.
+    `restored`: once, the store is what it was before, and all managers begin anew; `restored` says
+    how it was copied. `repartitioned`: once, others go on with streams that are cut otherwise; the
+    managers before them die, but with `copies` they go on too.
     """
 
     name: str
@@ -26,8 +29,13 @@ class Faults:
     late: bool = False
     copies: bool = False
     lag: bool = False
+    restored: str = ""
+    repartitioned: bool = False
 
 
+AT_ONCE, REGISTRY_FIRST, REGISTRY_LAST = "at once", "registry first", "registry last"
+REGISTRY_ELSEWHERE = "registry elsewhere"
+"""How a store is copied: as one, positions before or after the records, or not at all."""
 _FAULTS = (
     Faults("none"),
     Faults("crash", crash=True),
@@ -36,4 +44,15 @@ _FAULTS = (
     Faults("two copies", copies=True),
     Faults("mixed", crash=True, window=True, late=True, copies=True),
 )
+RESTORED: Final = Faults("restored", crash=True, window=True, restored=AT_ONCE)
+REPARTITIONED: Final = Faults("re-partitioned", crash=True, window=True, repartitioned=True)
+STALE_MANAGERS: Final = Faults(
+    "re-partitioned, stale managers",
+    crash=True,
+    window=True,
+    late=True,
+    copies=True,
+    repartitioned=True,
+)
+LAG: Final = Faults("lag", crash=True, window=True, copies=True, lag=True)
 FAULTS: Final[Mapping[str, Faults]] = {fault.name: fault for fault in _FAULTS}

@@ -8,6 +8,7 @@ goes on to the end of its lanes; requests that are late come then at the latest.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -21,14 +22,16 @@ from steadyview.maintenance.records.requests import (
     Stamp,
     StoredRecord,
 )
+from steadyview.maintenance.records.signatures import Superseded
 from steadyview.maintenance.records.view_manager import Asked, ViewManager
-from steadyview.simulation.records.base_tables import BaseTables
+from steadyview.simulation.records.backups import StoreHistory
+from steadyview.simulation.records.base_tables import BaseTables, stream_of
 from steadyview.simulation.records.faults import Faults
-from steadyview.simulation.records.store import RecordStore
 from steadyview.simulation.records.ways import ANY, STREAM, RecordWay
 from steadyview.simulation.records.worlds import RecordWorld, record_world
 
 _CRASH, _LATE, _COPY, _DIES, _RECLAIMS, _ARRIVES = 0.12, 0.12, 0.1, 0.06, 0.15, 0.15
+_CUT: Final = 0.06
 _MOST_FAULTS: Final = 3
 _HELD, _RELEASED, _CHANGES = 0.5, 0.02, 0.35
 _MOST_STEPS: Final = 3000
@@ -55,7 +58,7 @@ def recorded(way: RecordWay, faults: Faults, seed: int) -> RecordTrace:
     return RecordRun(way, faults, world, random).finish()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Worker:
     """A manager that lives, what it is about to ask, and how much of its lanes it was given."""
 
@@ -77,39 +80,41 @@ class RecordRun:
             key: StoredRecord(fields, Stamp(way.tas.first))
             for key, fields in way.first(world).items()
         }
-        self.store = RecordStore(way.tas, way.shows, first, way.additive)
+        self.store = way.store(way.tas, way.shows, first, way.additive)
         self._lanes: dict[Hashable, list[LogEntry]] = {lane: [] for lane in self._all_lanes()}
         self._faults_left = _MOST_FAULTS
         self._late: list[Any] = []
         self._window = 1 + int(self._dice() * 3) if faults.window else 1
-        self._workers = [self._worker(lanes) for lanes in self._shared_out()]
+        self._workers = [self._worker(lanes) for lanes in self._shared_out(list(self._lanes))]
         if self._dice() < _HELD:
             self._workers[0].held_at = int(self._dice() * 8)
         self._requests = 0
+        self._history = StoreHistory(self.store, faults.restored)
+        self._is_repartitioned = False
 
     def finish(self) -> RecordTrace:
         """To the end."""
         while self._happens():
             if self._requests > _MOST_STEPS:
                 raise Unfinished(self._way.name)
-        for request in self._late:
-            self._answer(request)
+        while self._late:
+            self._arrives(self._late.pop())
         timelines = self._world.timelines()
         history = RecordHistory(self._way.judged, timelines, self.store.shown)
         return RecordTrace(self._world, history, self.store.contentions, self._requests)
 
     def _all_lanes(self) -> list[Hashable]:
         if self._way.lanes == STREAM:
-            return list(range(self._world.streams))
+            return [stream_of(bucket) for bucket in range(self._world.streams)]
         if self._way.lanes == ANY:
             return list(range(3))
         return list(self._world.first)
 
-    def _shared_out(self) -> list[tuple[Hashable, ...]]:
+    def _shared_out(self, lanes: list[Hashable]) -> list[tuple[Hashable, ...]]:
         """Lanes by manager; some runs have one manager for all."""
         managers = 1 + int(self._dice() * 3)
         shares: list[list[Hashable]] = [[] for _ in range(managers)]
-        for number, lane in enumerate(self._lanes):
+        for number, lane in enumerate(lanes):
             shares[number % managers].append(lane)
         return [tuple(share) for share in shares if share]
 
@@ -117,7 +122,7 @@ class RecordRun:
         """A manager that begins behind what is registered."""
         positions = {lane: self.store.registered.get(lane, 0) for lane in lanes}
         way = self._way
-        manager = ViewManager(
+        manager = way.manager(
             way.program(),
             positions,
             at_once=way.at_once,
@@ -142,16 +147,17 @@ class RecordRun:
             return False
         else:
             self._change()
-        if self._faults_left or self._late or self._way.reclaims:
-            self._around()
+        self._around()
         return True
 
     def _change(self) -> None:
         entry = self.base.change()
-        lane = entry.streams[0].bucket if self._way.lanes == STREAM else (entry.relation, entry.key)
-        if self._way.lanes == ANY:
-            lane = int(self._dice() * 3)
-        self._lanes[lane].append(entry)
+        self._lanes[self._lane_of(entry)].append(entry)
+
+    def _lane_of(self, entry: LogEntry) -> Hashable:
+        if self._way.lanes == STREAM:
+            return entry.stream
+        return int(self._dice() * 3) if self._way.lanes == ANY else (entry.relation, entry.key)
 
     def _is_busy(self, worker: _Worker) -> bool:
         if worker.asked or not worker.manager.is_idle:
@@ -165,7 +171,8 @@ class RecordRun:
             first = worker.asked[0][0] == 0 or len(worker.asked) == 1
             at = 0 if first else int(self._dice() * len(worker.asked))
             self._ask(worker, worker.asked.pop(at))
-        self._fill(worker)
+        if worker in self._workers:
+            self._fill(worker)
 
     def _fill(self, worker: _Worker) -> None:
         """Entries for a manager that has room for them."""
@@ -184,21 +191,36 @@ class RecordRun:
             worker.asked.insert(0, (0, request))
 
     def _ask(self, worker: _Worker, asked: Asked) -> None:
-        number, request = asked
         self._requests += 1
-        if self._faults_left and (self._faults.crash or self._faults.late):
-            point = self._dice()
-            if self._faults.crash and point < _CRASH:
-                if point < _CRASH / 2:
-                    self._answer(request)
-                return self._replaced(worker)
-            if self._faults.late and point > 1 - _LATE:
-                self._late.append(request)
-                return self._replaced(worker)
-        answer = self._answer(request)
-        if number:
-            worker.asked += worker.manager.answered(number, answer)
-        return None
+        number, request = asked
+        try:
+            if self._faults_left and self._goes_wrong(request):
+                self._replaced(worker)
+                return
+            answer = self._answer(request)
+            if number:
+                worker.asked += worker.manager.answered(number, answer)
+        except Superseded:
+            self._workers.remove(worker)
+
+    def _goes_wrong(self, request: Any) -> bool:
+        """Whether the manager dies at this request, which is done, not done, or comes late."""
+        if not (self._faults.crash or self._faults.late):
+            return False
+        point = self._dice()
+        if self._faults.crash and point < _CRASH:
+            if point < _CRASH / 2:
+                self._answer(request)
+            return True
+        if self._faults.late and point > 1 - _LATE:
+            self._late.append(request)
+            return True
+        return False
+
+    def _arrives(self, request: Any) -> None:
+        """A late request; nobody waits for the answer."""
+        with suppress(Superseded):
+            self._answer(request)
 
     def _answer(self, request: Any) -> Any:
         kind = type(request)
@@ -221,11 +243,29 @@ class RecordRun:
     def _around(self) -> None:
         """What happens beside the managers."""
         if self._late and self._dice() < _ARRIVES:
-            self._answer(self._late.pop(int(self._dice() * len(self._late))))
+            self._arrives(self._late.pop(int(self._dice() * len(self._late))))
         if self._faults.copies:
             self._copies()
         if self._way.reclaims and self._way.lanes == STREAM and self._dice() < _RECLAIMS:
-            self.store.reclaim(self._registered())
+            self.store.reclaim(self.store.registered)
+        if self._faults.restored and self._history.passes(self._dice()):
+            self._late.clear()
+            self._workers = [self._worker(worker.lanes) for worker in self._workers]
+        if self._faults.repartitioned and not self._is_repartitioned and self._dice() < _CUT:
+            self._repartition()
+
+    def _repartition(self) -> None:
+        """All stop; what is registered under the old streams is not done again."""
+        self._is_repartitioned = True
+        self.base.repartition()
+        lanes: list[Hashable] = [stream_of(bucket, 2) for bucket in range(3)]
+        self._lanes |= {lane: [] for lane in lanes}
+        registered = self.store.registered
+        for entry in self.base.log:
+            if entry.number > registered.get(entry.streams[1], 0):
+                self._lanes[entry.stream].append(entry)
+        stale = self._workers if self._faults.copies else []
+        self._workers = [*(self._worker(share) for share in self._shared_out(lanes)), *stale]
 
     def _copies(self) -> None:
         point = self._dice()
@@ -237,8 +277,3 @@ class RecordRun:
             worker = self._workers[int(self._dice() * len(self._workers))]
             if sum(w.lanes == worker.lanes for w in self._workers) > 1:
                 self._workers.remove(worker)
-
-    def _registered(self) -> dict[Any, int]:
-        streams = self.base.end
-        return {s: self.store.registered.get(s.bucket, 0) for s in streams}
-

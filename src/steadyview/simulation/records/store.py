@@ -53,6 +53,7 @@ class RecordStore:
         self.registered: dict[Hashable, int] = {}
         self.floor: Signature = NO_SIGNATURE
         self.contentions = 0
+        self.is_compact = True
         self._absent = StoredRecord(None, Stamp(tas.first))
         self._tests = tas.tests
         self._shows = shows
@@ -82,6 +83,13 @@ class RecordStore:
                 del self.records[key]
                 self._raise_floor(version)
 
+    def restore(self, parts: Mapping[str, Any]) -> None:
+        """Become what was copied; readers see it."""
+        for name, copied in parts.items():
+            setattr(self, name, dict(copied))
+        for key in {*self.records, *self.shown}:
+            self._show(key, self.records.get(key, self._absent).fields)
+
     def _raise_floor(self, version: Signature) -> None:
         self.floor = latest(self.floor, version)
 
@@ -89,9 +97,12 @@ class RecordStore:
         if stamp is None:
             self.records.pop(key, None)
         else:
-            if self.floor:
+            if self.floor and self.is_compact:
                 stamp = Stamp(above(stamp.version, self.floor), stamp.note)
             self.records[key] = StoredRecord(fields, stamp)
+        self._show(key, fields)
+
+    def _show(self, key: RecordKey, fields: Fields | None) -> None:
         history = self.shown.setdefault(key, [None])
         value = self._visible(fields)
         if history[-1] != value:

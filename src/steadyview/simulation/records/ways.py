@@ -37,7 +37,9 @@ from steadyview.maintenance.records.selection import (
     SelectionPrinted,
 )
 from steadyview.maintenance.records.tas import CounterTas, NoTas, SignatureTas, Tas
+from steadyview.maintenance.records.view_manager import ViewManager
 from steadyview.simulation.records.faults import FAULTS
+from steadyview.simulation.records.store import RecordStore
 from steadyview.simulation.records.worlds import RecordWorld
 
 Initial = Callable[[RecordWorld], dict[Any, Fields]]
@@ -67,6 +69,8 @@ class RecordWay:
     reclaims: bool = False
     at_once: int = 1
     together: int = 1
+    manager: type[ViewManager] = ViewManager
+    store: type[RecordStore] = RecordStore
 
     @property
     def name(self) -> str:

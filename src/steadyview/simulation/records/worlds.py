@@ -1,8 +1,8 @@
 """Random base records, what is done to them, and in which bucket of the log each of them is.
 
-    groups   R(k, x, y): three or four records over two or three groups
-    sides    L(k, v) and R(k, v): the same, on two sides; rows are (k, v, None)
-    join     R(x, y) with foreign keys, S(y, z): at every moment each y in R is in S
+groups   R(k, x, y): three or four records over two or three groups
+sides    L(k, v) and R(k, v): the same, on two sides; rows are (k, v, None)
+join     R(x, y) with foreign keys, S(y, z): at every moment each y in R is in S
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ MOST_CHANGES: Final = 7
 
 @dataclass
 class RecordWorld:
-    """`first`: every base record at the beginning, None where it is absent; `changes` in order."""
+    """`first`: every base record at the beginning, None where it is absent; `changes` in order.
+
+    `buckets`: of which part of the log each is.
+    """
 
     first: dict[BaseKey, Row | None]
     changes: list[tuple[BaseKey, Row | None]]
     buckets: Mapping[BaseKey, int] = field(default_factory=dict)
     streams: int = 1
+    later: Mapping[BaseKey, int] = field(default_factory=dict)
+    """Buckets after a re-partitioning."""
 
     def timelines(self) -> dict[BaseKey, list[Row | None]]:
         """By base record, its versions."""
@@ -40,7 +45,8 @@ def record_world(random: Random, kind: str) -> RecordWorld:
     made = _joined(random) if kind == "join" else _changed(random, _KEYS[kind], kind)
     streams = 1 + int(random.random() * 3)
     buckets = {base: int(random.random() * streams) for base in made.first}
-    return RecordWorld(made.first, made.changes, buckets, streams)
+    later = {base: int(random.random() * 3) for base in made.first}
+    return RecordWorld(made.first, made.changes, buckets, streams, later)
 
 
 _KEYS: Final[Mapping[str, tuple[BaseKey, ...]]] = {
