@@ -131,14 +131,14 @@ def collapsed(values: Sequence[Shown]) -> tuple[Shown, ...]:
 
 
 def _chained(sets: Sequence[int], shape: Shape) -> tuple[list[int], int | None]:
-    """A chain of vectors, or the first value at which there is none."""
+    """The sets S(n), or the first value whose set is empty."""
     reached = [sets[0]]
     for number, vectors in enumerate(sets[1:], 1):
         both = up(reached[-1], shape) & vectors
         if not both:
             return [], number
         reached.append(both)
-    return _backwards(reached, shape), None
+    return reached, None
 
 
 def _backwards(reached: Sequence[int], shape: Shape) -> list[int]:

@@ -95,8 +95,8 @@ RECORD_VIEWS: Final[Mapping[str, RecordView]] = {
     "UNION": _existing(lambda left, right: left > 0 or right > 0),
     "INTERSECT": _existing(lambda left, right: left > 0 and right > 0),
     "EXCEPT": _existing(lambda left, right: left > 0 and right == 0),
-    "selection": keyed(lambda row: row[1:] if row[2] is not None and row[2] < 3 else None),
+    "selection": keyed(lambda row: row[1:] if row[2] is not None and row[2] < 25 else None),
     "key projection": keyed(lambda row: row[2:]),
     "join": RecordView(_joined, _join_bases, _join_records),
 }
-"""By class; `selection` is WHERE y < 3, `key projection` shows y."""
+"""By class; `selection` is WHERE y < 25, `key projection` shows y."""

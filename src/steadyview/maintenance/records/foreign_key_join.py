@@ -65,18 +65,26 @@ class ForeignKeyJoin:
             return True
         fields, number = None, 0
         if entry.new is not None:
-            found = yield from _looked_up(entry.new[1])
+            found = yield from self._looked_up(entry.new[1])
             if found.row is None:
                 return True
             fields, number = (entry.new[1], found.row[1]), found.number
         stamp = Stamp(self._tas.generated(record.stamp.version, entry), number)
         return (yield from written(self._tas, entry.key, record, fields, stamp))
 
+    def _looked_up(self, y: Any) -> Answered:
+        """S(y) as of now or later."""
+        end = yield ReadLogEnd()
+        found: BaseRecord = yield ReadBaseRecord(REFERRED, y)
+        while is_behind(found.reflected, end):
+            found = yield ReadBaseRecord(REFERRED, y)
+        return found
+
     def _verify(self, entry: LogEntry) -> Answered:
         record = yield ReadRecord(entry.key)
         if record.fields is None:
             return True
-        found = yield from _looked_up(record.fields[0])
+        found = yield from self._looked_up(record.fields[0])
         if found.row is None or found.number <= record.stamp.note:
             return True
         stamp = record.stamp._replace(note=found.number)
@@ -97,15 +105,6 @@ class ForeignKeyJoin:
             return True
         stamp = record.stamp._replace(note=entry.number)
         return (yield UpdateTas(key, record.stamp, new, stamp))
-
-
-def _looked_up(y: Any) -> Answered:
-    """S(y) as of now or later."""
-    end = yield ReadLogEnd()
-    found: BaseRecord = yield ReadBaseRecord(REFERRED, y)
-    while is_behind(found.reflected, end):
-        found = yield ReadBaseRecord(REFERRED, y)
-    return found
 
 
 def _until_done(part: _Part, entry: LogEntry) -> Steps:

@@ -1,6 +1,6 @@
 """One run: base tables change, managers ask one request at a time, in an order that dice choose.
 
-One manager is held still somewhere between two requests in half of the runs, until nobody else has
+One manager is held still somewhere between two requests in most runs, until nobody else has
 anything to do: that is where lost updates come from. When the base tables are done, every manager
 goes on to the end of its lanes; requests that are late come then at the latest.
 """
@@ -33,7 +33,7 @@ from steadyview.simulation.records.worlds import RecordWorld, record_world
 _CRASH, _LATE, _COPY, _DIES, _RECLAIMS, _ARRIVES = 0.12, 0.12, 0.1, 0.06, 0.15, 0.15
 _CUT: Final = 0.06
 _MOST_FAULTS: Final = 3
-_HELD, _RELEASED, _CHANGES = 0.5, 0.02, 0.35
+_HELD, _RELEASED, _CHANGES = 0.6, 0.01, 0.35
 _MOST_STEPS: Final = 3000
 
 

@@ -221,8 +221,11 @@ def _joins() -> list[RecordWay]:
     return [*printed, replace(ours, reclaims=True, promises="strong")]
 
 
+_LIMIT: Final = 25
+
+
 def _small(row: Row) -> Fields | None:
-    return row[1:] if row[2] is not None and row[2] < 3 else None
+    return row[1:] if row[2] is not None and row[2] < _LIMIT else None
 
 
 _WAYS: Final[tuple[RecordWay, ...]] = (

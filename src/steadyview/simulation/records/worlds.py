@@ -76,11 +76,11 @@ def _row(random: Random, base: BaseKey, kind: str) -> Row:
     group = "x1" if dice() < 0.65 else "x2"
     if kind == "sides":
         return (base[1], group, None)
-    return (base[1], group, None if dice() < 0.1 else 1 + int(dice() * 4))
+    return (base[1], group, None if dice() < 0.1 else 10 + 10 * int(dice() * 4))
 
 
 _REFERRED: Final = ("y1", "y2")
-_REFERRING: Final = ("k1", "k2", "k3")
+_REFERRING: Final = ("k1", "k2")
 
 
 def _joined(random: Random) -> RecordWorld:
@@ -88,8 +88,8 @@ def _joined(random: Random) -> RecordWorld:
     now: dict[BaseKey, Row | None] = {}
     for y in _REFERRED:
         now["S", y] = (y, int(dice() * 3)) if dice() < 0.8 else None
-    for key in _REFERRING[: 1 + int(dice() * 3)]:
-        now["R", key] = _reference(random, key, now) if dice() < 0.4 else None
+    for key in _REFERRING[: 1 + int(dice() * 2)]:
+        now["R", key] = _reference(random, key, now) if dice() < 0.3 else None
     first = dict(now)
     changes: list[tuple[BaseKey, Row | None]] = []
     for _ in range(2 + int(dice() * (MOST_CHANGES - 1))):
@@ -107,7 +107,8 @@ def _reference(random: Random, key: str, now: Mapping[BaseKey, Row | None]) -> R
 
 def _change(random: Random, now: Mapping[BaseKey, Row | None]) -> tuple[BaseKey, Row | None]:
     dice = random.random
-    bases = list(now)
+    wanted = "S" if dice() < 0.5 else "R"
+    bases = [base for base in now if base[0] == wanted]
     base = bases[int(dice() * len(bases))]
     relation, key = base
     row = now[base]
