@@ -11,7 +11,7 @@ from operator import add
 from pathlib import Path
 
 from examples.records.figures import points
-from examples.records.levels import STRETCH, LevelCell, cells, is_promised, stretch
+from examples.records.levels import STRETCH, LevelCell, cells, histories_of, is_promised, stretch
 from examples.records.page import RecordFindings, charts, page
 
 _RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -61,9 +61,10 @@ def measure(histories: int, jobs: int) -> RecordFindings:
 def _stretches(
     pool: ProcessPoolExecutor, which: tuple[str, str, str], histories: int
 ) -> list[Future[LevelCell]]:
+    wanted = histories_of(which, histories)
     return [
-        pool.submit(stretch, which, first, min(STRETCH, histories - first))
-        for first in range(0, histories, STRETCH)
+        pool.submit(stretch, which, first, min(STRETCH, wanted - first))
+        for first in range(0, wanted, STRETCH)
     ]
 
 

@@ -1,7 +1,7 @@
 """Figures 2 to 8 of Jacobsen et al. by queues with stated service times.
 
-100,000 base records (the paper: 1,000,000), 20 storage units, 10 log servers. Every update changes y
-of one base record, drawn uniformly from those of the manager's streams.
+100,000 base records (the paper: 1,000,000), 20 storage units, 10 log servers. Every update changes
+y of one base record, drawn uniformly from those of the manager's streams.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from steadyview.simulation.records.ways import OURS, STREAM, UNSEEN, VIEWS, Colu
 
 STRETCH = 2_500
 """Histories in one go of a process."""
+AT_EDGES = 4_000
+"""Histories of a cell outside the table of levels, at most."""
 EDGES: dict[str, tuple[Faults, Callable[[RecordWay], RecordWay | None]]] = {
     "reads that lag": (LAG, lambda way: way),
     "new streams": (REPARTITIONED, lambda way: way),
@@ -55,10 +57,15 @@ def cells() -> list[tuple[str, str, str]]:
         ("levels", view, column.name) for view in VIEWS for column in COLUMNS if column.way(view)
     ]
     for key in PRODUCT:
-        row = ", ".join(key)
+        row = RECORD_WAYS[key].name
         found += [("edges", row, name) for name in EDGES if EDGES[name][1](RECORD_WAYS[key])]
         found += [("restored", row, name) for name in RESTORES]
     return found
+
+
+def histories_of(cell: tuple[str, str, str], wanted: int) -> int:
+    """How many histories a cell has."""
+    return wanted if cell[0] == "levels" else min(wanted, AT_EDGES)
 
 
 def stretch(cell: tuple[str, str, str], first: int, histories: int) -> LevelCell:
@@ -82,7 +89,7 @@ def _measured(table: str, row: str, name: str) -> tuple[RecordWay, Faults]:
         way = column.way(row)
         assert way is not None
         return way, FAULTS[column.fault]
-    way = next(RECORD_WAYS[key] for key in PRODUCT if ", ".join(key) == row)
+    way = next(RECORD_WAYS[key] for key in PRODUCT if RECORD_WAYS[key].name == row)
     if table == "restored":
         return way, RESTORES[name]
     faults, changed = EDGES[name]

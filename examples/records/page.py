@@ -15,7 +15,7 @@ from examples.records.figures import (
     MANAGERS,
     Figure,
 )
-from examples.records.levels import EDGES, RESTORES, LevelCell
+from examples.records.levels import AT_EDGES, EDGES, RESTORES, LevelCell
 from steadyview.simulation.records import COLUMNS
 from steadyview.simulation.records.ways import VIEWS
 
@@ -66,20 +66,22 @@ def page(found: RecordFindings) -> str:
 
 _HEAD = """# Records, measured
 
-Written by `make records`; a second run writes the same. J: Jacobsen, Lee, Yerneni, *View Maintenance
-in Web Data Platforms*. The update programs are those of `src/steadyview/maintenance/records`, run in
-the simulator and judged by a checker that knows nothing of them. The paper's examples, step by step,
-are the scripts in `tests/papers/records/`; what each way is: [algorithms.md](../algorithms.md#records).
+Written by `make records`; a second run writes the same. J: Jacobsen, Lee, Yerneni, *View
+Maintenance in Web Data Platforms*. The update programs are those of
+`src/steadyview/maintenance/records`, run in the simulator and judged by a checker that knows
+nothing of them. The paper's examples, step by step, are the scripts in `tests/papers/records/`;
+what each way is: [algorithms.md](../algorithms.md#records).
 
 ## Levels: view class, technique, fault (J, sections III to V)
 
-**a/b/c**: of HISTORIES random histories, those *not convergent / convergent only / weak only*; 0: all
-strong. In a history up to seven changes are made to three or four base records in one to three log
-streams; one to three managers run, one of them mostly held still between two requests. *Crash*: a
-manager dies before or after its request was done. *Window*: the same, positions registered every few
-entries. *Late*: a request comes after its manager gave up and did the entry again. *Two copies*: a
-second manager goes on behind what is registered while the first lives. *Mixed*: all of them.
-A small number says no more than that something can happen: a 0 beside a 1 is chance, not a cure."""
+**a/b/c**: of HISTORIES random histories, those *not convergent / convergent only / weak only*; 0:
+all strong. In a history up to seven changes are made to three or four base records in one to three
+log streams; one to three managers run, one of them mostly held still between two requests. *Crash*:
+a manager dies before or after its request was done. *Window*: the same, positions registered every
+few entries. *Late*: a request comes after its manager gave up and did the entry again. *Two
+copies*: a second manager goes on behind what is registered while the first lives. *Mixed*: all of
+them. A small number says no more than that something can happen: a 0 beside a 1 is chance, not a
+cure."""
 
 
 def _levels(found: RecordFindings, names: Sequence[str], head: Sequence[str]) -> str:
@@ -109,9 +111,9 @@ def _mended(found: RecordFindings) -> str:
     names = [column.name for column in COLUMNS[6:]]
     return f"""### Ours
 
-Signatures with tombstones that are reclaimed under the floor. The printed forms of MIN have the mark
-here, and no more. The last two columns leave the flow rule out: entries go to any manager; or only
-those of one base record to one manager, as the paper's rule says.
+Signatures with tombstones that are reclaimed under the floor. The printed forms of MIN have the
+mark here, and no more. The last two columns leave the flow rule out: entries go to any manager; or
+only those of one base record to one manager, as the paper's rule says.
 
 {_levels(found, names, [name.removeprefix("ours, ") for name in names])}"""
 
@@ -121,12 +123,17 @@ def _edges(found: RecordFindings) -> str:
     body = [[row, *(found.lost("edges", row, name) for name in EDGES)] for row in rows]
     return f"""### Reads that lag, streams that are cut anew, entries together
 
-*Reads that lag*: a scan, or a read of S, is up to two changes old, and says so. *New streams*: once,
-the log is partitioned anew and other managers go on; *stale managers*: those before them do too.
-*Three together*: a group commit of three entries. *Three at once*: entries of other records do not
-wait. All with crashes and windows, the last three mixed.
+*Reads that lag*: a scan, or a read of S, is up to two changes old, and says so. *New streams*:
+once, the log is partitioned anew and other managers go on; *stale managers*: those before them do
+too. *Three together*: a group commit of three entries. *Three at once*: entries of other records do
+not wait. All with crashes and windows, the last two mixed; {_edge_histories(found)} histories in
+each.
 
 {table(["", *EDGES], body)}"""
+
+
+def _edge_histories(found: RecordFindings) -> str:
+    return f"{min(found.histories, AT_EDGES):,}"
 
 
 def _restored(found: RecordFindings) -> str:
@@ -138,8 +145,9 @@ def _restored(found: RecordFindings) -> str:
     return f"""### A store that becomes what it was
 
 Once, the store loses its last writes or a backup is restored, and all managers begin anew.
-Histories with a wrong end. *At once*: records and positions of one moment. The copies that are not
-of one moment are of whole signatures; a compact store needs a copy of one moment.
+Of {_edge_histories(found)} histories, those with a wrong end. *At once*: records and positions of
+one moment. The copies that are not of one moment are of whole signatures; a compact store needs a
+copy of one moment.
 
 {table(["", *RESTORES], body)}"""
 
@@ -156,7 +164,8 @@ def _sentences(found: RecordFindings) -> str:
             if level in cell.seen.example:
                 seed = cell.seen.first[level]
                 lines.append(f"- {row}, {column} ({seed}): {cell.seen.example[level]}.")
-    return f"""Of {weak:,} histories of MIN that are only weak, {pairs:,} are strong as printed, pair by pair.
+    pairwise = f"{pairs:,} are strong as printed, pair by pair"
+    return f"""Of {weak:,} histories of MIN that are only weak, {pairwise}.
 
 <details><summary>The first history of each (its seed), and what it showed</summary>
 
@@ -191,9 +200,9 @@ of records there is hardly any contention.
 
 ![SUM, contention](records-contention.svg)
 
-With signatures the paper loses about 9 %. Here an operation is {LONGER_BY} ms longer, which *puts that
-cost in*; that nothing else changes is what is seen. What a signature costs on a live store is measured
-there.
+With signatures the paper loses about 9 %. Here an operation is {LONGER_BY} ms longer, which *puts
+that cost in*; that nothing else changes is what is seen. What a signature costs on a live store is
+measured there.
 
 {_numbers(found, "5, 6", lines, "updates")}
 
@@ -224,9 +233,9 @@ def _flow(found: RecordFindings) -> str:
     lines = ("balanced", "unbalanced")
     return f"""## Figure 8: flow control, balanced and unbalanced
 
-20 streams; unbalanced, the first has nine times the updates of the last. The paper: balanced is near
-linear, unbalanced levels off at about 1,500 per second with less contention, both below 74. The level
-is the rate of one manager divided by the share of the fullest stream.
+20 streams; unbalanced, the first has nine times the updates of the last. The paper: balanced is
+near linear, unbalanced levels off at about 1,500 per second with less contention, both below 74.
+The level is the rate of one manager divided by the share of the fullest stream.
 
 {_numbers(found, "8", lines, "updates")}
 

@@ -13,8 +13,8 @@
     SUM, no TAS: A scans x1: 5          what was done, for each of them
 
 `A goes on` until it has nothing to do, and registers it; `A goes on with one entry`, and registers
-it; `A scans`, `A writes` once and is held still then; `A dies`, and another one begins behind what is
-registered; `C copies A`: so does C, while A goes on.
+it; `A scans`, `A writes` once and is held still then; `A dies`, and another one begins behind what
+is registered; `C copies A`: so does C, while A goes on.
 """
 
 from __future__ import annotations

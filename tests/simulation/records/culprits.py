@@ -170,7 +170,8 @@ class CountPrinted(Algorithms1To3):
         yield from super().propagate(entry)
 
 
-accuse("COUNT printed", by(COUNT, lambda: CountPrinted(COUNT.additive, COUNT.tas)), NONE, CONVERGENT)
+count_printed = by(COUNT, lambda: CountPrinted(COUNT.additive, COUNT.tas))
+accuse("COUNT printed", count_printed, NONE, CONVERGENT)
 
 
 # Tombstones and the floor
@@ -421,7 +422,8 @@ class AnyRead(ForeignKeyJoin):
         return (yield ReadBaseRecord("S", y))
 
 
-accuse("join, not verified", by(JOIN, lambda: ForeignKeyJoin(verifies=False)), NONE, CONVERGENT, 4000)
+unverified = by(JOIN, lambda: ForeignKeyJoin(verifies=False))
+accuse("join, not verified", unverified, NONE, CONVERGENT, 4000)
 accuse("join, no number", by(JOIN, NoNumber), NONE, STRONG, 4000)
 accuse("join, verified once", by(JOIN, VerifyingOnce), CRASH, CONVERGENT, 14_000)
 accuse("join, deletion forgotten", by(JOIN, NoTraceOfDeletion), MIXED, CONVERGENT, BY_SCRIPT)

@@ -57,7 +57,7 @@ def test_a_store_that_lost_its_last_writes_or_was_restored_is_right_in_the_end(w
     assert found.lost[0] == 0
 
 
-def test_a_printed_form_without_failures_and_one_manager_at_a_time_is_what_theorem_1_says() -> None:
+def test_theorem_1_holds_as_printed_where_nothing_fails() -> None:
     for view in ("COUNT", "projection", "UNION", "INTERSECT", "EXCEPT"):
         way = RECORD_WAYS[view, "signature"]
         assert measured_levels(way, FAULTS["none"], range(HISTORIES)).lost == (0, 0, 0)

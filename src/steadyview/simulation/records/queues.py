@@ -1,7 +1,7 @@
 """How fast managers are over storage units that take time: the model behind Figures 2 to 8.
 
-An operation on a record takes a way there, a service, and a way back. A unit serves one operation at
-a time, first come first served, and does it when the service ends: so a test-and-set fails if
+An operation on a record takes a way there, a service, and a way back. A unit serves one operation
+at a time, first come first served, and does it when the service ends: so a test-and-set fails if
 another one was served between its read and it. A scan of the base table is served by every unit.
 The update programs are those of `maintenance/records`; the store is the simulator's.
 Shape only: with waiting but no queue no curve would ever bend down.

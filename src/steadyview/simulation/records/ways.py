@@ -74,8 +74,8 @@ class RecordWay:
 
     @property
     def name(self) -> str:
-        """Row and technique."""
-        return f"{self.view}, {self.technique}"
+        """Row and technique; some rows are ours by themselves."""
+        return self.view if self.view.endswith(self.technique) else f"{self.view}, {self.technique}"
 
 
 OURS: Final = "ours"
