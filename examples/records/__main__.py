@@ -11,8 +11,17 @@ from operator import add
 from pathlib import Path
 
 from examples.records.figures import points
-from examples.records.levels import STRETCH, LevelCell, cells, histories_of, is_promised, stretch
-from examples.records.page import RecordFindings, charts, page
+from examples.records.levels import (
+    STRETCH,
+    LevelCell,
+    cells,
+    drawn,
+    histories_of,
+    is_drawn,
+    is_promised,
+    stretch,
+)
+from examples.records.page import RecordFindings, charts, counter_histories, page
 
 _RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -26,6 +35,7 @@ def main() -> None:
     arguments = parser.parse_args()
     found = measure(arguments.histories, arguments.jobs)
     (arguments.folder / "records.md").write_text(page(found))
+    (arguments.folder / "records-counter-histories.md").write_text(counter_histories(found))
     for name, chart in charts(found).items():
         (arguments.folder / name).write_text(chart.svg())
     say(f"wrote {arguments.folder / 'records.md'}")
@@ -55,7 +65,19 @@ def measure(histories: int, jobs: int) -> RecordFindings:
         for number, future in enumerate(figures, 1):
             measured.append(future.result())
             say(f"figures {number}/{len(figures)}: {measured[-1]}")
-        return RecordFindings(histories, found, measured)
+        failing = [cell for which, cell in found.items() if is_drawn(which) and is_lost(cell)]
+        pictures = [pool.submit(drawn, *_worst(cell)) for cell in failing]
+        drawings = {}
+        for number, (cell, picture) in enumerate(zip(failing, pictures, strict=True), 1):
+            drawings[cell.row, cell.column] = picture.result()
+            say(f"made small {number}/{len(failing)}: {cell.row}, {cell.column}")
+        return RecordFindings(histories, found, measured, drawings)
+
+
+def _worst(cell: LevelCell) -> tuple[tuple[str, str, str], int, str]:
+    """The first seed of the lowest level that was seen."""
+    which = (cell.table, cell.row, cell.column)
+    return which, cell.seen.first[cell.seen.worst], cell.seen.worst
 
 
 def _stretches(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from steadyview.checking import level_above
 from steadyview.simulation.records import COLUMNS, FAULTS, RECORD_WAYS, Levels, measured_levels
 from steadyview.simulation.records.faults import (
     AT_ONCE,
@@ -17,6 +18,7 @@ from steadyview.simulation.records.faults import (
     STALE_MANAGERS,
     Faults,
 )
+from steadyview.simulation.records.shrinking import shrunk
 from steadyview.simulation.records.ways import OURS, STREAM, UNSEEN, VIEWS, Column, RecordWay
 
 STRETCH = 2_500
@@ -72,6 +74,17 @@ def stretch(cell: tuple[str, str, str], first: int, histories: int) -> LevelCell
     """Some seeds of a cell."""
     way, faults = _measured(*cell)
     return LevelCell(*cell, measured_levels(way, faults, range(first, first + histories)))
+
+
+def is_drawn(cell: tuple[str, str, str]) -> bool:
+    """Whether a failing history of it is shown: the printed forms."""
+    return cell[0] == "levels" and cell[2] in [column.name for column in COLUMNS[:6]]
+
+
+def drawn(cell: tuple[str, str, str], seed: int, level: str) -> str:
+    """The history of a seed that only reaches `level`, made small."""
+    way, faults = _measured(*cell)
+    return shrunk(way, faults, seed, lost=level_above(level) or level).text
 
 
 def is_promised(cell: tuple[str, str, str]) -> bool:

@@ -44,6 +44,8 @@ class RecordFindings:
     histories: int
     cells: Cells
     figures: Sequence[Figure]
+    drawings: Mapping[tuple[str, str], str]
+    """By row and column, a failing history made small."""
 
     def lost(self, name: str, row: str, column: str) -> str:
         """A cell of a table."""
@@ -82,6 +84,22 @@ few entries. *Late*: a request comes after its manager gave up and did the entry
 copies*: a second manager goes on behind what is registered while the first lives. *Mixed*: all of
 them. A small number says no more than that something can happen: a 0 beside a 1 is chance, not a
 cure."""
+
+
+def counter_histories(found: RecordFindings) -> str:
+    """The second page: a small history for every printed form that fails."""
+    parts = [_COUNTER_HEAD]
+    for (row, column), text in found.drawings.items():
+        parts.append(f"## {row}, {column}\n\n```\n{text}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+_COUNTER_HEAD = """# Records: histories that fail, made small
+
+Written by `make records`: for each way and fault of [the table](records.md) the first history with
+the lowest level, with changes left out and schedules tried anew. Of a record its fields are shown,
+hidden ones too, then its version: `{s0:2}` says that entry 2 of stream s0 is in; `gone` that
+nothing is left, its signature neither."""
 
 
 def _levels(found: RecordFindings, names: Sequence[str], head: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from steadyview.simulation.records.faults import (
     RESTORED,
     STALE_MANAGERS,
 )
+from steadyview.simulation.records.shrinking import shrunk
 from steadyview.simulation.records.ways import OURS, UNSEEN
 from tests.simulation.records.culprits import BY_SCRIPT, CULPRITS
 
@@ -84,3 +85,12 @@ def test_runs_are_of_some_length_and_managers_do_meet() -> None:
     traces = [recorded(RECORD_WAYS["SUM", OURS], FAULTS["mixed"], seed) for seed in range(200)]
     assert sum(trace.contentions for trace in traces) > 100
     assert sum(len(trace.world.changes) for trace in traces) > 600
+
+
+def test_a_failing_history_is_made_small_and_still_fails() -> None:
+    way = RECORD_WAYS["MIN reference counts as printed", "signature"]
+    seed = measured_levels(way, FAULTS["none"], range(100)).first["none"]
+    small = shrunk(way, FAULTS["none"], seed, lost="convergent")
+    assert small.verdict.level == "none"
+    assert sum(line.startswith("base:") for line in small.story) <= 3
+    assert small.text.endswith(small.verdict.sentence)

@@ -27,6 +27,7 @@ from steadyview.maintenance.records.view_manager import Asked, ViewManager
 from steadyview.simulation.records.backups import StoreHistory
 from steadyview.simulation.records.base_tables import BaseTables, stream_of
 from steadyview.simulation.records.faults import Faults
+from steadyview.simulation.records.telling import told_change, told_lane, told_request
 from steadyview.simulation.records.ways import ANY, STREAM, RecordWay
 from steadyview.simulation.records.worlds import RecordWorld, record_world
 
@@ -73,6 +74,8 @@ class RecordRun:
     """One world, one way, one schedule."""
 
     def __init__(self, way: RecordWay, faults: Faults, world: RecordWorld, random: Random) -> None:
+        self.story: list[str] | None = None
+        """What happened, line by line, if somebody wants to know."""
         self._way, self._faults, self._world = way, faults, world
         self._random, self._dice = random, random.random
         self.base = BaseTables(world)
@@ -152,6 +155,8 @@ class RecordRun:
 
     def _change(self) -> None:
         entry = self.base.change()
+        if self.story is not None:
+            self.story.append(told_change(entry))
         self._lanes[self._lane_of(entry)].append(entry)
 
     def _lane_of(self, entry: LogEntry) -> Hashable:
@@ -195,9 +200,12 @@ class RecordRun:
         number, request = asked
         try:
             if self._faults_left and self._goes_wrong(request):
+                self._tell(worker, "dies")
                 self._replaced(worker)
                 return
             answer = self._answer(request)
+            if self.story is not None:
+                self._tell(worker, told_request(request, answer))
             if number:
                 worker.asked += worker.manager.answered(number, answer)
         except Superseded:
@@ -210,7 +218,9 @@ class RecordRun:
         point = self._dice()
         if self._faults.crash and point < _CRASH:
             if point < _CRASH / 2:
-                self._answer(request)
+                answer = self._answer(request)
+                if self.story is not None:
+                    self.story.append(f"store: {told_request(request, answer)}")
             return True
         if self._faults.late and point > 1 - _LATE:
             self._late.append(request)
@@ -220,7 +230,9 @@ class RecordRun:
     def _arrives(self, request: Any) -> None:
         """A late request; nobody waits for the answer."""
         with suppress(Superseded):
-            self._answer(request)
+            answer = self._answer(request)
+            if self.story is not None and told_request(request, answer):
+                self.story.append(f"late: {told_request(request, answer)}")
 
     def _answer(self, request: Any) -> Any:
         kind = type(request)
@@ -234,6 +246,11 @@ class RecordRun:
 
     def _behind(self) -> int:
         return int(self._dice() * 3) if self._faults.lag else 0
+
+    def _tell(self, worker: _Worker, what: str) -> None:
+        if self.story is not None and what:
+            lanes = ", ".join(told_lane(lane) for lane in worker.lanes)
+            self.story.append(f"manager of {lanes}: {what}")
 
     def _replaced(self, worker: _Worker) -> None:
         """The manager is dead; another one begins."""
