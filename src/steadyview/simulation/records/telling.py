@@ -61,13 +61,14 @@ def told_request(request: Any, answer: Any) -> str:
         positions = ", ".join(f"{lane}:{number}" for lane, number in there)
         return f"registers {positions}" if positions else ""
     if kind in (PutRecord, GuardedUpsert):
-        return f"writes {request.key}: {toldtold_row(request.fields)}"
+        return f"writes {request.key}: {told_row(request.fields)}"
     if kind is ApplyIfUnseen:
-        return f"adds to {request.key}: {' and '.join(toldtold_row(a) for _, a in request.additions)}"
+        amounts = " and ".join(told_row(amounts) for _, amounts in request.additions)
+        return f"adds to {request.key}: {amounts}"
     return ""
 
 
-def toldtold_row(row: Row | None) -> str:
+def told_row(row: Row | None) -> str:
     """Columns, NULL as SQL has it."""
     if row is None:
         return "absent"
