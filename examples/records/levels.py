@@ -16,16 +16,16 @@ from steadyview.simulation.records.faults import (
     REPARTITIONED,
     RESTORED,
     STALE_MANAGERS,
-    Faults,
+    RunFaults,
 )
 from steadyview.simulation.records.shrinking import shrunk
-from steadyview.simulation.records.ways import OURS, STREAM, UNSEEN, VIEWS, Column, RecordWay
+from steadyview.simulation.records.ways import OURS, STREAM, UNSEEN, VIEWS, LevelColumn, RecordWay
 
 STRETCH = 2_500
 """Histories in one go of a process."""
 AT_EDGES = 4_000
 """Histories of a cell outside the table of levels, at most."""
-EDGES: dict[str, tuple[Faults, Callable[[RecordWay], RecordWay | None]]] = {
+EDGES: dict[str, tuple[RunFaults, Callable[[RecordWay], RecordWay | None]]] = {
     "reads that lag": (LAG, lambda way: way),
     "new streams": (REPARTITIONED, lambda way: way),
     "new streams, stale managers": (STALE_MANAGERS, lambda way: way),
@@ -96,7 +96,7 @@ def is_promised(cell: tuple[str, str, str]) -> bool:
     return table == "edges" or column in (AT_ONCE, REGISTRY_FIRST)
 
 
-def _measured(table: str, row: str, name: str) -> tuple[RecordWay, Faults]:
+def _measured(table: str, row: str, name: str) -> tuple[RecordWay, RunFaults]:
     if table == "levels":
         column = _COLUMNS[name]
         way = column.way(row)
@@ -111,4 +111,4 @@ def _measured(table: str, row: str, name: str) -> tuple[RecordWay, Faults]:
     return edge, faults
 
 
-_COLUMNS: dict[str, Column] = {column.name: column for column in COLUMNS}
+_COLUMNS: dict[str, LevelColumn] = {column.name: column for column in COLUMNS}

@@ -83,6 +83,15 @@ def test_two_records_in_a_group_are_never_complete() -> None:
     assert only(RecordHistory(RECORD_VIEWS["SUM"], timelines, shown)).level == "strong"
 
 
+def test_every_vector_is_a_base_state() -> None:
+    """Section III-A, Friends: i1(u3, u5), d2(u3, u2), i3(u3, u1). Three there never were."""
+    lines = {"f5": [None, ("f5", "u3", 5)], "f2": [("f2", "u3", 2), None]}
+    lines["f1"] = [None, ("f1", "u3", 1)]
+    timelines = {("R", key): line for key, line in lines.items()}
+    shown = {"u3": [(1,), (3,), (2,)]}
+    assert only(RecordHistory(RECORD_VIEWS["COUNT"], timelines, shown)).level == "strong"
+
+
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_view_means_what_its_sql_says(name: str) -> None:
     random = Random(name)
@@ -132,6 +141,12 @@ def test_the_checker_says_what_trying_everything_says(name: str) -> None:
             if level in ("weak", "strong"):
                 assert finding.pairwise == brute.pairs
             assert all(map(before, finding.chain, finding.chain[1:]))
+            for vector, value in zip(finding.chain, finding.values, strict=False):
+                lines = [found.timelines[base] for base in finding.bases]
+                versions = zip(finding.bases, lines, vector, strict=True)
+                rows = [(base[0], line[n]) for base, line, n in versions]
+                there = frozenset((r, row) for r, row in rows if row is not None)
+                assert view_over(name, there).get(finding.key) == value
     assert seen["strong"] > EACH / 4
     assert seen["none"] + seen["convergent"] + seen["weak"] > 5
 

@@ -29,7 +29,7 @@ from steadyview.maintenance.records.signatures import (
 from steadyview.maintenance.records.tas import CounterTas, ListTas, NoTas, SignatureTas
 from steadyview.maintenance.records.view_manager import ViewManager
 from steadyview.maintenance.records.writing import written
-from steadyview.simulation.records import FAULTS, RECORD_WAYS, Faults, RecordWay
+from steadyview.simulation.records import FAULTS, RECORD_WAYS, RecordWay, RunFaults
 from steadyview.simulation.records.faults import (
     LAG,
     REGISTRY_ELSEWHERE,
@@ -52,7 +52,7 @@ CONVERGENT, WEAK, STRONG = "convergent", "weak", "strong"
 class Culprit:
     name: str
     way: RecordWay
-    fault: Faults
+    fault: RunFaults
     loses: str
     within: int
 
@@ -63,7 +63,7 @@ CULPRITS: list[Culprit] = []
 
 
 def accuse(
-    name: str, way: RecordWay, fault: Faults, loses: str, within: int = 800, **changes
+    name: str, way: RecordWay, fault: RunFaults, loses: str, within: int = 800, **changes
 ) -> None:
     """Put it on the list."""
     CULPRITS.append(Culprit(name, replace(way, **changes), fault, loses, within))

@@ -19,7 +19,7 @@ from steadyview.simulation.records.faults import (
     STALE_MANAGERS,
 )
 from steadyview.simulation.records.shrinking import shrunk
-from steadyview.simulation.records.ways import OURS, UNSEEN
+from steadyview.simulation.records.ways import ANY, BASE_KEY, OURS, UNSEEN
 from tests.simulation.records.culprits import BY_SCRIPT, CULPRITS
 
 HISTORIES = 10_000 if "STEADYVIEW_SOAK" in os.environ else 300
@@ -56,6 +56,13 @@ def test_ours_is_strong_with_entries_together_and_several_at_once(way) -> None:
 def test_a_store_that_lost_its_last_writes_or_was_restored_is_right_in_the_end(way, how) -> None:
     found = measured_levels(way, replace(RESTORED, restored=how), range(HISTORIES))
     assert found.lost[0] == 0
+
+
+@pytest.mark.parametrize("lanes", [ANY, BASE_KEY])
+def test_a_guarded_upsert_needs_no_flow_rule(lanes) -> None:
+    """So does a post-image per record with its cn: any tasks, in any order, any number of times."""
+    way = replace(RECORD_WAYS["key projection", OURS], lanes=lanes)
+    assert measured_levels(way, FAULTS["mixed"], range(HISTORIES)).lost == (0, 0, 0)
 
 
 def test_theorem_1_holds_as_printed_where_nothing_fails() -> None:

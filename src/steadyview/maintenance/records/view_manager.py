@@ -26,7 +26,7 @@ from steadyview.maintenance.records.program import GroupedProgram, UpdateProgram
 from steadyview.maintenance.records.requests import RegisterPositions, Steps
 
 Lane: TypeAlias = Hashable
-Asked: TypeAlias = tuple[int, Any]
+NumberedRequest: TypeAlias = tuple[int, Any]
 """A number for the answer, and the request."""
 
 
@@ -82,9 +82,9 @@ class ViewManager:
         state = self._lanes[lane]
         state.waiting.extend(entry for entry in entries if entry.number > state.position)
 
-    def begin(self, lane: Lane | None = None) -> list[Asked]:
+    def begin(self, lane: Lane | None = None) -> list[NumberedRequest]:
         """Begin what may begin, of one lane or of all; the first request of each task."""
-        asked: list[Asked] = []
+        asked: list[NumberedRequest] = []
         while len(self._tasks) < self._at_once:
             entries = self._next([lane] if lane is not None else list(self._lanes))
             if not entries:
@@ -92,7 +92,7 @@ class ViewManager:
             asked += self._begun(entries)
         return asked
 
-    def answered(self, number: int, answer: Any) -> list[Asked]:
+    def answered(self, number: int, answer: Any) -> list[NumberedRequest]:
         """The next request of the task, or nothing: then its entries are done."""
         return self._sent(number, self._tasks[number], answer)
 
@@ -141,7 +141,7 @@ class ViewManager:
                 busy.update(touched)
         return sorted(found, key=lambda entry: entry.number)
 
-    def _begun(self, entries: list[tuple[Lane, LogEntry]]) -> list[Asked]:
+    def _begun(self, entries: list[tuple[Lane, LogEntry]]) -> list[NumberedRequest]:
         number = next(self._numbers)
         touched: dict[Lane, set[RecordKey] | None] = {}
         if self._at_once > 1:
@@ -160,7 +160,7 @@ class ViewManager:
         grouped: GroupedProgram = program
         return grouped.propagate_together(entries)
 
-    def _sent(self, number: int, task: _Task, answer: Any) -> list[Asked]:
+    def _sent(self, number: int, task: _Task, answer: Any) -> list[NumberedRequest]:
         try:
             return [(number, task.steps.send(answer))]
         except StopIteration:

@@ -7,7 +7,7 @@ for the figures. Histories are judged by `checking/records`.
 Law: the same way, fault and seed give the same history everywhere.
 """
 
-from steadyview.simulation.records.faults import FAULTS, Faults
+from steadyview.simulation.records.faults import FAULTS, RunFaults
 from steadyview.simulation.records.measuring import Levels, measured_levels
 from steadyview.simulation.records.running import RecordTrace, recorded
 from steadyview.simulation.records.ways import COLUMNS, RECORD_WAYS, RecordWay, ways_of
@@ -16,7 +16,7 @@ __all__ = [
     "COLUMNS",
     "FAULTS",
     "RECORD_WAYS",
-    "Faults",
+    "RunFaults",
     "Levels",
     "RecordTrace",
     "RecordWay",

@@ -11,7 +11,7 @@ from typing import Final
 
 
 @dataclass(frozen=True)
-class Faults:
+class RunFaults:
     """`crash`: a manager dies before or after the store did its request, or the answer is lost.
 
     `window`: positions are registered every few entries, not after each. `late`: a request comes
@@ -37,16 +37,16 @@ AT_ONCE, REGISTRY_FIRST, REGISTRY_LAST = "at once", "registry first", "registry 
 REGISTRY_ELSEWHERE = "registry elsewhere"
 """How a store is copied: as one, positions before or after the records, or not at all."""
 _FAULTS = (
-    Faults("none"),
-    Faults("crash", crash=True),
-    Faults("window", crash=True, window=True),
-    Faults("late", late=True),
-    Faults("two copies", copies=True),
-    Faults("mixed", crash=True, window=True, late=True, copies=True),
+    RunFaults("none"),
+    RunFaults("crash", crash=True),
+    RunFaults("window", crash=True, window=True),
+    RunFaults("late", late=True),
+    RunFaults("two copies", copies=True),
+    RunFaults("mixed", crash=True, window=True, late=True, copies=True),
 )
-RESTORED: Final = Faults("restored", crash=True, window=True, restored=AT_ONCE)
-REPARTITIONED: Final = Faults("re-partitioned", crash=True, window=True, repartitioned=True)
-STALE_MANAGERS: Final = Faults(
+RESTORED: Final = RunFaults("restored", crash=True, window=True, restored=AT_ONCE)
+REPARTITIONED: Final = RunFaults("re-partitioned", crash=True, window=True, repartitioned=True)
+STALE_MANAGERS: Final = RunFaults(
     "re-partitioned, stale managers",
     crash=True,
     window=True,
@@ -54,5 +54,5 @@ STALE_MANAGERS: Final = Faults(
     copies=True,
     repartitioned=True,
 )
-LAG: Final = Faults("lag", crash=True, window=True, copies=True, lag=True)
-FAULTS: Final[Mapping[str, Faults]] = {fault.name: fault for fault in _FAULTS}
+LAG: Final = RunFaults("lag", crash=True, window=True, copies=True, lag=True)
+FAULTS: Final[Mapping[str, RunFaults]] = {fault.name: fault for fault in _FAULTS}

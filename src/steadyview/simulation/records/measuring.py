@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from steadyview.checking.records import judge_records
 from steadyview.checking.verdict import LEVELS
-from steadyview.simulation.records.faults import Faults
+from steadyview.simulation.records.faults import RunFaults
 from steadyview.simulation.records.running import recorded
 from steadyview.simulation.records.ways import RecordWay
 
@@ -48,7 +48,7 @@ class Levels:
         )
 
 
-def measured_levels(way: RecordWay, faults: Faults, seeds: Iterable[int]) -> Levels:
+def measured_levels(way: RecordWay, faults: RunFaults, seeds: Iterable[int]) -> Levels:
     """Run and judge every seed."""
     reached: Counter[str] = Counter()
     first: dict[str, int] = {}

@@ -23,10 +23,10 @@ from steadyview.maintenance.records.requests import (
     StoredRecord,
 )
 from steadyview.maintenance.records.signatures import Superseded
-from steadyview.maintenance.records.view_manager import Asked, ViewManager
+from steadyview.maintenance.records.view_manager import NumberedRequest, ViewManager
 from steadyview.simulation.records.backups import StoreHistory
 from steadyview.simulation.records.base_tables import BaseTables, stream_of
-from steadyview.simulation.records.faults import Faults
+from steadyview.simulation.records.faults import RunFaults
 from steadyview.simulation.records.telling import told_change, told_lane, told_request
 from steadyview.simulation.records.ways import ANY, STREAM, RecordWay
 from steadyview.simulation.records.worlds import RecordWorld, record_world
@@ -52,7 +52,7 @@ class RecordTrace:
     requests: int
 
 
-def recorded(way: RecordWay, faults: Faults, seed: int) -> RecordTrace:
+def recorded(way: RecordWay, faults: RunFaults, seed: int) -> RecordTrace:
     """The run that the seed decides."""
     random = Random(seed)
     world = record_world(random, way.kind)
@@ -66,14 +66,14 @@ class _Worker:
     manager: ViewManager
     lanes: tuple[Hashable, ...]
     given: dict[Hashable, int]
-    asked: list[Asked]
+    asked: list[NumberedRequest]
     held_at: int = -1
 
 
 class RecordRun:
     """One world, one way, one schedule."""
 
-    def __init__(self, way: RecordWay, faults: Faults, world: RecordWorld, random: Random) -> None:
+    def __init__(self, way: RecordWay, faults: RunFaults, world: RecordWorld, random: Random) -> None:
         self.story: list[str] | None = None
         """What happened, line by line, if somebody wants to know."""
         self._way, self._faults, self._world = way, faults, world
@@ -195,7 +195,7 @@ class RecordRun:
         if request is not None:
             worker.asked.insert(0, (0, request))
 
-    def _ask(self, worker: _Worker, asked: Asked) -> None:
+    def _ask(self, worker: _Worker, asked: NumberedRequest) -> None:
         self._requests += 1
         number, request = asked
         try:

@@ -12,7 +12,7 @@ from random import Random
 
 from steadyview.checking.records import RecordHistory, RecordVerdict, judge_records
 from steadyview.checking.verdict import LEVELS
-from steadyview.simulation.records.faults import Faults
+from steadyview.simulation.records.faults import RunFaults
 from steadyview.simulation.records.running import RecordRun
 from steadyview.simulation.records.telling import told_row
 from steadyview.simulation.records.ways import RecordWay
@@ -35,7 +35,7 @@ class SmallRun:
         return "\n".join([self.first, *self.story, self.verdict.sentence])
 
 
-def shrunk(way: RecordWay, faults: Faults, seed: int, *, lost: str) -> SmallRun:
+def shrunk(way: RecordWay, faults: RunFaults, seed: int, *, lost: str) -> SmallRun:
     """From a seed whose history does not reach the level `lost`."""
     world = record_world(Random(seed), way.kind)
     found = _run(way, faults, world, Random(f"again {seed}"))
@@ -50,7 +50,7 @@ def shrunk(way: RecordWay, faults: Faults, seed: int, *, lost: str) -> SmallRun:
     return best
 
 
-def _failing(way: RecordWay, faults: Faults, world: RecordWorld, lost: str) -> SmallRun | None:
+def _failing(way: RecordWay, faults: RunFaults, world: RecordWorld, lost: str) -> SmallRun | None:
     """The shortest run of those that fail, under some schedules."""
     found: SmallRun | None = None
     for schedule in range(_SCHEDULES):
@@ -61,7 +61,7 @@ def _failing(way: RecordWay, faults: Faults, world: RecordWorld, lost: str) -> S
     return found
 
 
-def _run(way: RecordWay, faults: Faults, world: RecordWorld, random: Random) -> SmallRun:
+def _run(way: RecordWay, faults: RunFaults, world: RecordWorld, random: Random) -> SmallRun:
     run = RecordRun(way, faults, world, random)
     run.story = []
     history: RecordHistory = run.finish().history

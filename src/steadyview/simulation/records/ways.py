@@ -260,7 +260,7 @@ def ways_of(view: str) -> list[RecordWay]:
 
 
 @dataclass(frozen=True)
-class Column:
+class LevelColumn:
     """A column of the table of levels: techniques (the first that a view has), a fault, lanes."""
 
     name: str
@@ -277,14 +277,14 @@ class Column:
 
 _MENDED = (OURS, "with mark")
 COLUMNS: Final = (
-    Column("no TAS", ("no TAS",), "none"),
-    Column("counter", ("counter",), "none"),
-    Column("counter, crash", ("counter",), "crash"),
-    Column("signature", ("signature",), "none"),
-    Column("signature, crash", ("signature",), "crash"),
-    Column("signature, window", ("signature",), "window"),
-    *(Column(f"ours, {fault}", _MENDED, fault) for fault in FAULTS),
-    *(Column(f"{UNSEEN}, {fault}", (UNSEEN,), fault) for fault in ("window", "mixed")),
-    Column("ours, any manager", _MENDED, "none", ANY),
-    Column("ours, order per base key", _MENDED, "none", BASE_KEY),
+    LevelColumn("no TAS", ("no TAS",), "none"),
+    LevelColumn("counter", ("counter",), "none"),
+    LevelColumn("counter, crash", ("counter",), "crash"),
+    LevelColumn("signature", ("signature",), "none"),
+    LevelColumn("signature, crash", ("signature",), "crash"),
+    LevelColumn("signature, window", ("signature",), "window"),
+    *(LevelColumn(f"ours, {fault}", _MENDED, fault) for fault in FAULTS),
+    *(LevelColumn(f"{UNSEEN}, {fault}", (UNSEEN,), fault) for fault in ("window", "mixed")),
+    LevelColumn("ours, any manager", _MENDED, "none", ANY),
+    LevelColumn("ours, order per base key", _MENDED, "none", BASE_KEY),
 )
