@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import Any, TypeAlias
 
 from steadyview.maintenance.records.entries import LogEntry, RecordKey
@@ -119,27 +119,33 @@ class ViewManager:
 
     def _may_begin(self, lane: Lane, state: _LaneState, most: int) -> list[LogEntry]:
         """Entries in order, passing over those that must wait, and what must wait for them."""
-        found: list[LogEntry] = []
         if self._at_once == 1:
-            return [state.waiting[n] for n in range(min(most, len(state.waiting)))]
-        busy: set[RecordKey] = set()
-        for task in self._tasks.values():
-            if lane in task.touched:
-                records = task.touched[lane]
-                if records is None:
-                    return []
-                busy |= records
+            return list(islice(state.waiting, most))
+        busy = self._busy(lane)
+        found: list[LogEntry] = []
+        if busy is None:
+            return found
         for entry in state.waiting:
             touched = self._program.touched(entry)
-            if len(found) == most or (touched is None and (busy or found)):
-                break
-            if touched is not None and busy.isdisjoint(touched):
+            if touched is None:
+                return found or ([] if busy else [entry])
+            if busy.isdisjoint(touched):
                 found.append(entry)
-            elif touched is None:
-                return [entry]
             else:
                 busy.update(touched)
-        return sorted(found, key=lambda entry: entry.number)
+            if len(found) == most:
+                break
+        return found
+
+    def _busy(self, lane: Lane) -> set[RecordKey] | None:
+        """The records that the lane's tasks may change; None if that may be any."""
+        busy: set[RecordKey] = set()
+        for task in self._tasks.values():
+            touched = task.touched.get(lane, set())
+            if touched is None:
+                return None
+            busy |= touched
+        return busy
 
     def _begun(self, entries: list[tuple[Lane, LogEntry]]) -> list[NumberedRequest]:
         number = next(self._numbers)

@@ -73,7 +73,9 @@ class _Worker:
 class RecordRun:
     """One world, one way, one schedule."""
 
-    def __init__(self, way: RecordWay, faults: RunFaults, world: RecordWorld, random: Random) -> None:
+    def __init__(
+        self, way: RecordWay, faults: RunFaults, world: RecordWorld, random: Random
+    ) -> None:
         self.story: list[str] | None = None
         """What happened, line by line, if somebody wants to know."""
         self._way, self._faults, self._world = way, faults, world
