@@ -21,7 +21,7 @@ from steadyview.maintenance.records.minimum_printed import MinimumPrinted, Refer
 from steadyview.maintenance.records.requests import GroupScan, Stamp, StoredRecord
 from steadyview.maintenance.records.tas import CounterTas, SignatureTas, Tas
 from steadyview.simulation.records.queues import Queues, ServiceTimes, Throughput
-from steadyview.simulation.records.store import RecordStore
+from steadyview.simulation.records.store import SimulatedStore
 
 MANAGERS = (1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20)
 CARDINALITIES = (10, 100, 1000)
@@ -123,7 +123,7 @@ def minimum_point(counted: bool, distribution: str, managers: int, seed: int = 1
     scans = {group: base.scan(group) for group in range(GROUPS)}
     first = {g: (s.first, s.count) if counted else (s.first,) for g, s in scans.items()}
     records = {group: StoredRecord(fields, Stamp(tas.first)) for group, fields in first.items()}
-    store = RecordStore(tas, lambda fields: fields[:1], records)
+    store = SimulatedStore(tas, lambda fields: fields[:1], records)
     queues = Queues(store, program, ServiceTimes(), base.scan)
     found = queues.run([_share(base, random, n, managers) for n in range(managers)], MILLISECONDS)
     return Figure("7" if counted else "4", distribution, managers, found)
@@ -145,7 +145,7 @@ def flow_point(balanced: bool, managers: int, seed: int = 1) -> Figure:
     return Figure("8", "balanced" if balanced else "unbalanced", managers, found)
 
 
-def _sum_store(base: BaseRecords, tas: Tas) -> RecordStore:
+def _sum_store(base: BaseRecords, tas: Tas) -> SimulatedStore:
     sums = {}
     for group, counts in enumerate(base.counts):
         fields = None
@@ -153,7 +153,7 @@ def _sum_store(base: BaseRecords, tas: Tas) -> RecordStore:
             fields = added(fields, (rows, rows, rows * y))
         if fields is not None:
             sums[group] = StoredRecord(fields, Stamp(tas.first))
-    return RecordStore(tas, _VIEW.shown, sums)
+    return SimulatedStore(tas, _VIEW.shown, sums)
 
 
 def _share(base: BaseRecords, random: Random, number: int, managers: int) -> Iterator[LogEntry]:

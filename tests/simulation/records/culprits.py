@@ -38,7 +38,7 @@ from steadyview.simulation.records.faults import (
     RESTORED,
     STALE_MANAGERS,
 )
-from steadyview.simulation.records.store import RecordStore
+from steadyview.simulation.records.store import SimulatedStore
 from steadyview.simulation.records.ways import ANY, BASE_KEY
 
 SUM, COUNT = RECORD_WAYS["SUM", "ours"], RECORD_WAYS["COUNT", "ours"]
@@ -177,7 +177,7 @@ accuse("COUNT printed", count_printed, NONE, CONVERGENT)
 # Tombstones and the floor
 
 
-class SomeStream(RecordStore):
+class SomeStream(SimulatedStore):
     """Reclaims a tombstone when one of its streams is registered."""
 
     def reclaim(self, registered):
@@ -187,14 +187,14 @@ class SomeStream(RecordStore):
                 del self.records[key]
 
 
-class NoFloor(RecordStore):
+class NoFloor(SimulatedStore):
     """Drops tombstones by the right rule, and remembers nothing of them."""
 
     def _raise_floor(self, version):
         pass
 
 
-class UntestedFloor(RecordStore):
+class UntestedFloor(SimulatedStore):
     """A floor that is read, and not tested again when a record is inserted."""
 
     def _is_as_expected(self, request):

@@ -17,7 +17,7 @@ from steadyview.simulation.records.faults import (
     REGISTRY_FIRST,
     REGISTRY_LAST,
 )
-from steadyview.simulation.records.store import RecordStore
+from steadyview.simulation.records.store import SimulatedStore
 
 _COPIES, _RESTORES = 0.1, 0.1
 _ORDER: Final = {
@@ -32,7 +32,7 @@ _ORDER: Final = {
 class StoreHistory:
     """Copies part after part, and restores them once. `how` is one of the ways to copy."""
 
-    def __init__(self, store: RecordStore, how: str) -> None:
+    def __init__(self, store: SimulatedStore, how: str) -> None:
         self._store = store
         self._left = list(_ORDER.get(how, ()))
         self._copied: dict[str, object] = {}

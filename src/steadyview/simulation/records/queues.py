@@ -18,7 +18,7 @@ from typing import Any, Final
 from steadyview.maintenance.records.entries import LogEntry
 from steadyview.maintenance.records.program import UpdateProgram
 from steadyview.maintenance.records.requests import GroupScan, ScanGroup, Steps
-from steadyview.simulation.records.store import RecordStore
+from steadyview.simulation.records.store import SimulatedStore
 
 UNITS: Final = 20
 _APART: Final = 0.37
@@ -57,7 +57,7 @@ class Queues:
     """Managers, one request of each at a time, over units with queues."""
 
     def __init__(
-        self, store: RecordStore, program: UpdateProgram, times: ServiceTimes, scan: Scanning
+        self, store: SimulatedStore, program: UpdateProgram, times: ServiceTimes, scan: Scanning
     ) -> None:
         self._store, self._program, self._times, self._scan = store, program, times, scan
         self._free = [0.0] * UNITS

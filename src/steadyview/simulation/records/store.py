@@ -40,7 +40,7 @@ from steadyview.maintenance.records.tas import Tas
 Shows = Callable[[Fields], Fields | None]
 
 
-class RecordStore:
+class SimulatedStore:
     """`shows`: what readers see of fields; `additive`: what apply-if-unseen adds up."""
 
     def __init__(
@@ -167,14 +167,14 @@ class RecordStore:
             self.registered[lane] = max(self.registered.get(lane, 0), position)
 
 
-_ANSWERS: Mapping[type, Callable[[RecordStore, Any], Any]] = {
-    ReadRecord: RecordStore._read,
-    InsertTas: RecordStore._insert,
-    UpdateTas: RecordStore._update,
-    DeleteTas: RecordStore._delete,
-    PutRecord: RecordStore._put,
-    GuardedUpsert: RecordStore._upsert,
-    ApplyIfUnseen: RecordStore._apply_unseen,
-    ReadReferring: RecordStore._referring,
-    RegisterPositions: RecordStore._register,
+_ANSWERS: Mapping[type, Callable[[SimulatedStore, Any], Any]] = {
+    ReadRecord: SimulatedStore._read,
+    InsertTas: SimulatedStore._insert,
+    UpdateTas: SimulatedStore._update,
+    DeleteTas: SimulatedStore._delete,
+    PutRecord: SimulatedStore._put,
+    GuardedUpsert: SimulatedStore._upsert,
+    ApplyIfUnseen: SimulatedStore._apply_unseen,
+    ReadReferring: SimulatedStore._referring,
+    RegisterPositions: SimulatedStore._register,
 }

@@ -39,7 +39,7 @@ from steadyview.maintenance.records.selection import (
 from steadyview.maintenance.records.tas import CounterTas, NoTas, SignatureTas, Tas
 from steadyview.maintenance.records.view_manager import ViewManager
 from steadyview.simulation.records.faults import FAULTS
-from steadyview.simulation.records.store import RecordStore
+from steadyview.simulation.records.store import SimulatedStore
 from steadyview.simulation.records.worlds import RecordWorld
 
 Initial = Callable[[RecordWorld], dict[Any, Fields]]
@@ -70,7 +70,7 @@ class RecordWay:
     at_once: int = 1
     together: int = 1
     manager: type[ViewManager] = ViewManager
-    store: type[RecordStore] = RecordStore
+    store: type[SimulatedStore] = SimulatedStore
 
     @property
     def name(self) -> str:
