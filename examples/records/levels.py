@@ -92,7 +92,7 @@ def is_promised(cell: tuple[str, str, str]) -> bool:
     table, row, column = cell
     if table == "levels":
         way, _ = _measured(*cell)
-        return way.promises == "strong" and way.lanes == STREAM
+        return way.is_strong and way.lanes == STREAM
     return table == "edges" or column in (AT_ONCE, REGISTRY_FIRST)
 
 

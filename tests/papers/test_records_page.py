@@ -36,7 +36,7 @@ def test_what_promises_strong_lost_nothing() -> None:
     for view, *cells in written:
         for column, cell in zip(COLUMNS[6:], cells, strict=True):
             way = column.way(view)
-            if way is not None and way.promises == "strong" and column.lanes == STREAM:
+            if way is not None and way.is_strong and column.lanes == STREAM:
                 assert cell == "0", (view, names)
 
 

@@ -23,7 +23,7 @@ from steadyview.simulation.records.ways import ANY, BASE_KEY, OURS, UNSEEN
 from tests.simulation.records.culprits import BY_SCRIPT, CULPRITS
 
 HISTORIES = 10_000 if "STEADYVIEW_SOAK" in os.environ else 300
-STRONG = [way for way in RECORD_WAYS.values() if way.promises == "strong"]
+STRONG = [way for way in RECORD_WAYS.values() if way.is_strong]
 PRODUCT = [way for way in STRONG if way.technique in (OURS, UNSEEN)]
 EDGES = (LAG, REPARTITIONED, STALE_MANAGERS)
 
@@ -56,6 +56,13 @@ def test_ours_is_strong_with_entries_together_and_several_at_once(way) -> None:
 def test_a_store_that_lost_its_last_writes_or_was_restored_is_right_in_the_end(way, how) -> None:
     found = measured_levels(way, replace(RESTORED, restored=how), range(HISTORIES))
     assert found.lost[0] == 0
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=named)
+def test_a_guarded_upsert_of_one_base_record_shows_every_version(fault) -> None:
+    for way in RECORD_WAYS.values():
+        if way.promises == "complete":
+            assert measured_levels(way, fault, range(HISTORIES)).reached == {"complete": HISTORIES}
 
 
 @pytest.mark.parametrize("lanes", [ANY, BASE_KEY])

@@ -73,6 +73,11 @@ class RecordWay:
     store: type[SimulatedStore] = SimulatedStore
 
     @property
+    def is_strong(self) -> bool:
+        """Whether it claims to lose nothing, under any fault."""
+        return self.promises in ("strong", "complete")
+
+    @property
     def name(self) -> str:
         """Row and technique; some rows are ours by themselves."""
         return self.view if self.view.endswith(self.technique) else f"{self.view}, {self.technique}"
@@ -139,7 +144,7 @@ def _keyed(name: str, image: Callable[[Row], Fields | None]) -> list[RecordWay]:
     return [
         way("no TAS", NoTas(), lambda: SelectionPrinted(view)),
         *(by_tas(n, make()) for n, make in PRINTED_KINDS.items() if n != "no TAS"),
-        replace(ours, reclaims=True, promises="strong"),
+        replace(ours, reclaims=True, promises="complete"),
     ]
 
 
