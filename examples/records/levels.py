@@ -23,7 +23,7 @@ from steadyview.simulation.records.ways import OURS, STREAM, UNSEEN, VIEWS, Leve
 
 STRETCH = 2_500
 """Histories in one go of a process."""
-AT_EDGES = 4_000
+AT_EDGES = 2_000
 """Histories of a cell outside the table of levels, at most."""
 EDGES: dict[str, tuple[RunFaults, Callable[[RecordWay], RecordWay | None]]] = {
     "reads that lag": (LAG, lambda way: way),
@@ -54,15 +54,21 @@ class LevelCell:
 
 
 def cells() -> list[tuple[str, str, str]]:
-    """(table, row, column) of everything."""
+    """(table, row, column) of everything, what says most first."""
     found = [
-        ("levels", view, column.name) for view in VIEWS for column in COLUMNS if column.way(view)
+        ("levels", view, column.name)
+        for column in COLUMNS
+        for view in VIEWS
+        if column.way(view)
     ]
     for key in PRODUCT:
         row = RECORD_WAYS[key].name
         found += [("edges", row, name) for name in EDGES if EDGES[name][1](RECORD_WAYS[key])]
         found += [("restored", row, name) for name in RESTORES]
-    return found
+    return sorted(found, key=lambda cell: cell[2] in _PARTS_OF_MIXED)
+
+
+_PARTS_OF_MIXED = ("ours, none", "ours, crash", "ours, window", "ours, late", "ours, two copies")
 
 
 def histories_of(cell: tuple[str, str, str], wanted: int) -> int:
