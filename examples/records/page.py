@@ -170,8 +170,8 @@ def _restored(found: RecordFindings) -> str:
 
 Once, the store loses its last writes or a backup is restored, and all managers begin anew.
 Of {_edge_histories(found)} histories, those with a wrong end. *At once*: records and positions of
-one moment. The copies that are not of one moment are of whole signatures; a compact store needs a
-copy of one moment.
+one moment. While a copy is made
+that is not of one moment, no tombstone is reclaimed.
 
 {table(["", *RESTORES], body)}"""
 
