@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import reduce
 from math import inf
@@ -63,7 +65,7 @@ def is_lost(cell: LevelCell) -> bool:
 
 def measure(histories: int, jobs: int, kept: Kept, until: float) -> RecordFindings:
     """Everything, several processes at once; cells that are not begun at a time are left out."""
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool, _ended(pool):
         figures = _figures(pool, kept)
         missing = [which for which in cells() if which not in kept]
         wanted = {which: _stretches(pool, which, histories) for which in missing}
@@ -77,6 +79,16 @@ def measure(histories: int, jobs: int, kept: Kept, until: float) -> RecordFindin
         there = [which for which in cells() if which in kept]
         found = {which: LevelCell(*which, Levels(**kept[which])) for which in there}
         return RecordFindings(histories, found, figures, _drawings(pool, found, kept))
+
+
+@contextmanager
+def _ended(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Nothing more is begun after an error."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
 
 
 def _figures(pool: ProcessPoolExecutor, kept: Kept) -> list[Figure]:
