@@ -30,6 +30,7 @@ from steadyview.maintenance.algorithms import kind_of
 from steadyview.plans.plan import HIDDEN, FromNode, PlanNode, from_json, to_json
 from steadyview.runtime.planning import VERSIONS, Planned
 from steadyview.runtime.spark_types import Columns
+from steadyview.serving.layout import RecordLayout
 from steadyview.timing.schedules import RefreshSchedule, refresh_target, schedule
 from steadyview.views.analyze import analyze
 from steadyview.views.join_tree import join_tree
@@ -87,6 +88,7 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             "table": None if plan.text is None else plan.text.table,
             "changes": None if plan.text is None else plan.text.changes,
             "refresh": None if plan.text is None else refresh_properties(plan.text),
+            "serve": served_in(plan),
             # without what the sources said of them last, which changes by itself
             "relations": [replace(r, evidence="").to_json() for r in plan.relations],
             "averages": plan.averages,
@@ -116,6 +118,9 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
     if found.get("changes") is not None:
         asked["steadyview.changes"] = found["changes"]
     asked |= found.get("refresh") or {}
+    served = found.get("serve") or {}
+    if served:
+        asked["steadyview.serve"] = served["store"]
     made = Planned(
         name,
         tuple((name, type_) for name, type_ in found.get("columns", ())),
@@ -126,6 +131,7 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
         averages=tuple(found.get("averages", ())),
         inherits=found.get("inherits", "complete"),
         over_every_state=found.get("over_every_state", True),
+        serve_key=tuple(served.get("key", ())),
         told=tuple(found.get("warnings", ())),
     )
     if algorithm == VERSIONS or plan is None or made.text is None or not made.relations:
@@ -198,6 +204,25 @@ def refresh_properties(text: ViewText) -> dict[str, str]:
         "steadyview.max_staleness",
     )
     return {name: text.properties[name] for name in names if name in text.properties}
+
+
+def served_in(plan: Planned) -> dict[str, Any] | None:
+    """In which store its records are, and by which key they are found."""
+    if plan.text is None or plan.text.serve is None:
+        return None
+    return {"store": plan.text.serve, "key": list(plan.serve_key)}
+
+
+def store_of(row: ViewRow) -> str | None:
+    """The store that the view is served from."""
+    served = _described(row).get("serve")
+    return None if served is None else str(served["store"])
+
+
+def layout_of(row: ViewRow) -> RecordLayout:
+    """What its records look like there."""
+    served = _described(row).get("serve") or {}
+    return RecordLayout(row.name, columns_of(row), tuple(served.get("key", ())))
 
 
 def policy_of(row: ViewRow) -> str:
