@@ -15,6 +15,7 @@ call that failed may have done any of them, and is simply made again.
 
 `_was_...` is the newest version with a cn up to the *watermark*, the position of the stream
 `changes`: so whoever reads watermark and records in one statement has every record as of one cn.
+That needs of the writer: a batch that is done again ends no earlier than it did before.
 Positions and floors only grow. They are durable no earlier than what was written before them.
 """
 

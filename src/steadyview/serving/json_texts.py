@@ -14,7 +14,7 @@ import json
 import math
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from steadyview.errors import ConfigError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST = 1000
+EXACT = Context(prec=80)
+"""For decimals: Python's own context would round them to 28 digits."""
 WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 FRACTIONS = ("FLOAT", "DOUBLE")
 _ODD = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
@@ -86,7 +88,7 @@ def _converted(value: Any, type_: str) -> Any:  # noqa: C901 - one branch per ty
     if type_.startswith("DECIMAL"):
         scale = int(type_.rstrip(")").rpartition(",")[2])
         found = Decimal(value if not isinstance(value, float) else repr(value))
-        rounded = found.quantize(Decimal(1).scaleb(-scale))
+        rounded = found.quantize(Decimal(1).scaleb(-scale), context=EXACT)
         if rounded != found:
             raise ValueError(value)
         return rounded

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steadyview.errors import StoreRefused, StoreUnavailable
-from steadyview.serving.json_texts import FRACTIONS, WHOLE, exact, plain_texts, value_of
+from steadyview.serving.json_texts import EXACT, FRACTIONS, WHOLE, exact, plain_texts, value_of
 from steadyview.serving.layout import CHANGES, CN, DEAD, KEY, WAS, Records
 from steadyview.serving.sql_store import NoSuchTable, SqlStore
 from steadyview.serving.sql_streams import Values
@@ -281,7 +281,7 @@ def _iso(value: Any) -> str:
 
 def _sum(left: Any, right: Any) -> Any:
     if isinstance(left, str):
-        return str(Decimal(left) + Decimal(right))
+        return str(EXACT.add(Decimal(left), Decimal(right)))
     return left + right
 
 
