@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from steadyview.changes import arrow_type
-from steadyview.errors import StoreRefused
+from steadyview.errors import StoreRefused, StoreUnavailable
 from steadyview.serving.contract import Addition, Position, Put, RecordStore, TestAndSet
 from steadyview.serving.images import COUNT
 from steadyview.serving.json_texts import key_text
@@ -21,7 +23,8 @@ from steadyview.serving.layout import CHANGES, CN, ROWS, RecordLayout, Records
 from steadyview.serving.writing import Batch, write
 from tests.serving.stores import FAMILIES, Place, place
 
-LAYOUT = RecordLayout("sales", (("region", "STRING"), ("n", "BIGINT"), ("x", "DECIMAL(12,2)")), ("region",))
+COLUMNS = (("region", "STRING"), ("n", "BIGINT"), ("x", "DECIMAL(12,2)"))
+LAYOUT = RecordLayout("sales", COLUMNS, ("region",))
 KEYS = ("EU", None, 'qu"ote\\', "ü\n", "NULL")
 State = dict[Any, tuple[int, Decimal | None]]
 
@@ -81,8 +84,11 @@ def shown(store: RecordStore, records: Records) -> tuple[int, State]:
     return cn, {k: (v["n"], v["x"]) for k, v in alive.items()}
 
 
+NEW = "there were none"
+
+
 def begun(store: RecordStore, layout: RecordLayout = LAYOUT) -> Records:
-    records = store.begin(layout, "w1", 7, "there were none")
+    records = store.begin(layout, "w1", 7, NEW)
     if not layout.sums:
         store.switch(records, CHANGES, Position(0, 0, 0))
     return records
@@ -151,9 +157,9 @@ def test_values_of_every_type_come_back_as_they_were(store: RecordStore) -> None
         "STRING": ["", "x" * 1_000_000, "ü \U0001f600 \x01 \\ \" '"],
         "BINARY": [b"", bytes(range(256)), None],
         "DECIMAL(38,10)": [Decimal("1e-10"), Decimal("-12345678901234567890.0123456789"), None],
-        "DATE": [__import__("datetime").date(1, 1, 1), __import__("datetime").date(2026, 2, 3), None],
-        "TIMESTAMP": [_time("2026-01-02T03:04:05.000006+00:00"), None, None],
-        "TIMESTAMP_NTZ": [_time("2026-01-02T03:04:05.000006"), None, None],
+        "DATE": [date(1, 1, 1), date(2026, 2, 3), None],
+        "TIMESTAMP": [datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), None, None],
+        "TIMESTAMP_NTZ": [datetime(2026, 1, 2, 3, 4, 5, 6), None, None],
     }
     columns = (("id", "INT"), *((f"c {i}%", t) for i, t in enumerate(types)))
     layout = RecordLayout("typed", columns, ("id",))
@@ -172,12 +178,6 @@ def test_values_of_every_type_come_back_as_they_were(store: RecordStore) -> None
     with store.rows(records) as (_, pieces):
         stored = pa.concat_tables(pieces).sort_by("id")
     assert repr(stored.to_pydict()) == repr(rows.to_pydict())
-
-
-def _time(text: str) -> Any:
-    from datetime import datetime
-
-    return datetime.fromisoformat(text)
 
 
 def test_a_key_of_any_length_is_found(store: RecordStore) -> None:
@@ -209,10 +209,9 @@ def test_a_rebuild_is_seen_in_one_step_and_old_writers_reach_nothing(store: Reco
     assert store.read(old, [text("EU")]) is None
     assert shown(store, new) == (9, history.states[9])
     assert store.sweep("sales") == 1
-    try:
+    with suppress(StoreUnavailable):
+        # its records are gone
         write(store, Batch(old), history.changes(0, 9))
-    except Exception as error:  # noqa: BLE001 - its records are gone; what it says is its matter
-        assert "sales" in str(error) or "__1" in str(error)
     found = store.find("SALES")
     assert found is not None
     assert found.records == new
@@ -238,7 +237,7 @@ def test_its_identity_stays_and_is_no_other_stores(at: Place, store: RecordStore
 
 SUMMED = RecordLayout(
     "sums",
-    (("region", "STRING"), ("n", "BIGINT"), ("x", "DECIMAL(12,2)")),
+    COLUMNS,
     ("region",),
     ((ROWS, "BIGINT"), ("n", "BIGINT"), ("x", "DECIMAL(12,2)")),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import Catalog, ViewRow
-from steadyview.errors import ConfigError, SteadyviewError, TransientError
+from steadyview.errors import ConfigError, SteadyviewError, StoreUnavailable
 from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.kept import store_of
 from steadyview.runtime.project import ProjectConfig
@@ -154,25 +154,25 @@ def _stands(  # noqa: PLR0913 - all that is known of it
 def verify_served(parts: Parts, row: ViewRow, store_name: str) -> Verification:
     """Compare a store's rows at its watermark with the view's at that cn, row by row."""
     with open_project_store(parts.project, store_name) as store:
-        for _ in range(_TRIES):
+        for tried in range(1, _TRIES + 1):
             known = store.find(row.name)
             if known is None or known.records is None:
                 raise ConfigError(
                     f'store "{store_name}" serves no view "{row.name}" yet',
                     hint="steadyview run fills it",
                 )
-            found = _compared(parts, row, store, known.records)
-            if found is not None:
-                return found
-        raise TransientError(
-            f'the records of view "{row.name}" moved on while they were read', hint="try again"
-        )
+            try:
+                return _compared(parts, row, store, known.records)
+            except StoreUnavailable:
+                # they moved on, or another incarnation took their place
+                if tried == _TRIES:
+                    raise
+        raise AssertionError
 
 
 def _compared(
     parts: Parts, row: ViewRow, store: RecordStore, records: Records
-) -> Verification | None:
-    """None: they moved on meanwhile."""
+) -> Verification:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -191,8 +191,6 @@ def _compared(
         with store.rows(records) as (cn, pieces), pq.ParquetWriter(path, schema) as sink:
             for piece in pieces:
                 sink.write_table(piece)
-        if cn < 0:
-            return None
         spark = beside(parts.spark)
         frames = Frames(spark)
         try:

@@ -46,6 +46,12 @@ def key_text(values: Sequence[Any], types: Sequence[str]) -> str:
     return text if len(encoded) <= LONGEST else _digest(encoded)
 
 
+def json_of(row: Sequence[tuple[str, str, Any]]) -> str:
+    """A JSON object of these names, types and values."""
+    parts = (f"{json.dumps(n, ensure_ascii=False)}:{_literal(v, t)}" for n, t, v in row)
+    return f"{{{','.join(parts)}}}"
+
+
 def _literal(value: Any, type_: str) -> str:
     value = exact(value, type_)
     if value is None:
@@ -54,6 +60,8 @@ def _literal(value: Any, type_: str) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else _ODD[str(value)]
     return json.dumps(_told(value), ensure_ascii=False)
 
 
