@@ -26,7 +26,7 @@ from steadyview.plans.union_all import UnionAll
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.plan_words import PARTS, PlanWords, said
 from steadyview.runtime.planning import VERSIONS, Planned, rank
-from steadyview.runtime.store_checks import LEVEL, WAY
+from steadyview.runtime.served_rows import LEVEL, WAY
 from steadyview.views.parse import IMMEDIATE
 
 Element = dict[str, Any]
@@ -104,7 +104,7 @@ def _served(plan: Planned) -> dict[str, Any] | None:
     return {"store": plan.text.serve, "key": key, "way": WAY, "level": LEVEL}
 
 
-def _told(data: Mapping[str, Any]) -> dict[str, str]:
+def _served_words(data: Mapping[str, Any]) -> dict[str, str]:
     served = data["served"]
     return {**served, "way": f"from its {served['way']}", "key": ", ".join(served["key"])}
 
@@ -328,7 +328,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
     if data["policy"] not in (None, IMMEDIATE):
         lines.append(f"shown  {data['policy']}, refreshed {data['schedule'] or 'on demand'}")
     if data["served"]:
-        lines.append("served {way} in {store}, key ({key}): {level}".format_map(_told(data)))
+        lines.append("served {way} in {store}, key ({key}): {level}".format_map(_served_words(data)))
     if data.get("cn") is not None:
         at = f" of {data['time']}" if data.get("time") else ""
         lines.append(f"state  {data['state']}, at cn {data['cn']}{at}")

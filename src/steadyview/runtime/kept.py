@@ -30,7 +30,6 @@ from steadyview.maintenance.algorithms import kind_of
 from steadyview.plans.plan import HIDDEN, FromNode, PlanNode, from_json, to_json
 from steadyview.runtime.planning import VERSIONS, Planned
 from steadyview.runtime.spark_types import Columns
-from steadyview.serving.layout import RecordLayout
 from steadyview.timing.schedules import RefreshSchedule, refresh_target, schedule
 from steadyview.views.analyze import analyze
 from steadyview.views.join_tree import join_tree
@@ -211,18 +210,6 @@ def served_in(plan: Planned) -> dict[str, Any] | None:
     if plan.text is None or plan.text.serve is None:
         return None
     return {"store": plan.text.serve, "key": list(plan.serve_key)}
-
-
-def store_of(row: ViewRow) -> str | None:
-    """The store that the view is served from."""
-    served = _described(row).get("serve")
-    return None if served is None else str(served["store"])
-
-
-def layout_of(row: ViewRow) -> RecordLayout:
-    """What its records look like there."""
-    served = _described(row).get("serve") or {}
-    return RecordLayout(row.name, columns_of(row), tuple(served.get("key", ())))
 
 
 def policy_of(row: ViewRow) -> str:

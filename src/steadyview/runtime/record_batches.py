@@ -22,8 +22,9 @@ from steadyview.catalog import ViewRow
 from steadyview.crash_points import crash_point
 from steadyview.errors import DefiniteError, OutsideRetention, StoreRefused
 from steadyview.runtime.file_reading import state_parts
-from steadyview.runtime.kept import layout_of, shape_of
+from steadyview.runtime.kept import shape_of
 from steadyview.runtime.parts import Parts
+from steadyview.runtime.served_rows import layout_of
 from steadyview.serving.contract import Position, RecordStore, ServedView
 from steadyview.serving.json_texts import key_texts
 from steadyview.serving.layout import CHANGES, Records

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import ConfigError, SteadyviewError, StoreUnavailable
-from steadyview.plans.plan import HIDDEN
-from steadyview.runtime.kept import store_of
 from steadyview.runtime.project import ProjectConfig
-from steadyview.runtime.store_keeping import settings_of
+from steadyview.runtime.served_rows import (
+    LEVEL,
+    WAY,
+    layout_of,
+    open_project_store,
+    served_views,
+    store_of,
+)
 from steadyview.serving.contract import RecordStore, ServedView
 from steadyview.serving.layout import CHANGES, Records
-from steadyview.serving.stores import open_store
 
 if TYPE_CHECKING:
     from steadyview.query.verify import Verification
     from steadyview.runtime.parts import Parts
 
-WAY = "change table"
-"""How records are kept up: by post-images of what the view's change table says."""
-LEVEL = "strong per record; several records as of one cn"
 _TRIES = 5
 
 
@@ -58,26 +59,6 @@ class ServedStatus:
         return asdict(self)
 
 
-def served_views(catalog: Catalog) -> list[ViewRow]:
-    """The views that are to be served, by name."""
-    rows = [r for r in catalog.views.all() if not r.name.startswith(HIDDEN)]
-    return [r for r in rows if r.state != "refused" and store_of(r) is not None]
-
-
-def served_row(catalog: Catalog, view: str) -> tuple[ViewRow, str]:
-    """The view of that name and its store; ConfigError if it is not to be served."""
-    rows = served_views(catalog)
-    for row in rows:
-        if row.name.lower() == view.lower():
-            return row, str(store_of(row))
-    listed = ", ".join(row.name for row in rows) or "none"
-    raise ConfigError(
-        f'view "{view}" is not served from a store',
-        detail=f"views that are: {listed}",
-        hint="name a store in its file: TBLPROPERTIES ('steadyview.serve' = '...')",
-    )
-
-
 def all_served(project: ProjectConfig, catalog: Catalog, now: int) -> list[ServedStatus]:
     """Where every served view stands, as the stores say it."""
     found = []
@@ -100,20 +81,7 @@ def _of_store(
         return [_status(row, family, "away", error=str(error)) for row in rows]
 
 
-def open_project_store(project: ProjectConfig, name: str) -> RecordStore:
-    """A store of the project; ConfigError if there is none of that name."""
-    if name not in project.stores:
-        raise ConfigError(
-            f'there is no store "{name}"',
-            detail=f"stores of this project: {', '.join(project.stores) or 'none'}",
-            hint=f"describe it in steadyview.toml: [stores.{name}]",
-        )
-    return open_store(name, settings_of(project, name))
-
-
 def _status(row: ViewRow, family: str, state: str, **facts: Any) -> ServedStatus:
-    from steadyview.runtime.kept import layout_of
-
     key = list(layout_of(row).key)
     return ServedStatus(row.name, str(store_of(row)), family, state, key, WAY, LEVEL, **facts)
 

@@ -9,18 +9,15 @@ and the others go on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import DefiniteError, SteadyviewError, StoreUnavailable
-from steadyview.plans.plan import HIDDEN
-from steadyview.runtime.kept import store_of
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.project import ProjectConfig
 from steadyview.runtime.record_batches import RecordBatches, Target
+from steadyview.runtime.served_rows import served_views, settings_of
 from steadyview.serving.stores import open_store
 
 LOOK = 1.0
@@ -35,19 +32,6 @@ class Trouble:
 
     view: str | None
     error: SteadyviewError
-
-
-def served_rows(catalog: Catalog, store: str) -> list[ViewRow]:
-    """The views whose records belong into a store."""
-    rows = [row for row in catalog.views.all() if not row.name.startswith(HIDDEN)]
-    return [row for row in rows if row.state != "refused" and store_of(row) == store]
-
-
-def settings_of(project: ProjectConfig, store: str) -> Mapping[str, Any]:
-    """The settings of a store; ConfigError where one lacks its value."""
-    if store in project.unready_stores:
-        raise project.unready_stores[store]
-    return project.stores[store]
 
 
 class StoreKeeper:
@@ -105,7 +89,7 @@ class StoreKeeper:
         return found
 
     def _brought(self, found: list[Trouble], only: str | None) -> None:
-        rows = served_rows(self._parts.catalog, self.name)
+        rows = served_views(self._parts.catalog, self.name)
         target = self._opened(make=bool(rows))
         known = {view.view: view for view in target.store.views()}
         batches = RecordBatches(self._parts, target)

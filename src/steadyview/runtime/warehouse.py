@@ -462,7 +462,7 @@ class Warehouse:
         Neither Spark nor a running `run` is needed.
         """
         if name not in self._stores:
-            from steadyview.runtime.store_checks import open_project_store
+            from steadyview.runtime.served_rows import open_project_store
             from steadyview.runtime.store_reading import ServedStore
 
             self._stores[name] = ServedStore(open_project_store(self.project, name), self._clock)
@@ -471,7 +471,7 @@ class Warehouse:
 
     def store_of(self, view: str) -> tuple[str, ServedStore]:
         """The view's name as it is spelt, and the store that it is served from."""
-        from steadyview.runtime.store_checks import served_row
+        from steadyview.runtime.served_rows import served_row
 
         row, name = served_row(self._catalog, view)
         return row.name, self.store(name)
@@ -484,7 +484,7 @@ class Warehouse:
 
     def rebuild_served(self, view: str) -> None:
         """Have a view's records written anew; readers have the old ones until they are there."""
-        from steadyview.runtime.store_checks import open_project_store, served_row
+        from steadyview.runtime.served_rows import open_project_store, served_row
         from steadyview.runtime.store_keeping import StoreKeepers
 
         row, name = served_row(self._catalog, view)
@@ -501,7 +501,8 @@ class Warehouse:
 
     def verify_served(self, views: Sequence[str] | None = None) -> list[Verification]:
         """Compare the records in stores with the views, row by row, at what each store shows."""
-        from steadyview.runtime.store_checks import served_row, served_views, verify_served
+        from steadyview.runtime.served_rows import served_row, served_views
+        from steadyview.runtime.store_checks import verify_served
 
         named = views or [row.name for row in served_views(self._catalog)]
         found = [served_row(self._catalog, name) for name in named]
