@@ -104,9 +104,9 @@ def _served(plan: Planned) -> dict[str, Any] | None:
     return {"store": plan.text.serve, "key": key, "way": WAY, "level": LEVEL}
 
 
-def _served_words(data: Mapping[str, Any]) -> dict[str, str]:
-    served = data["served"]
-    return {**served, "way": f"from its {served['way']}", "key": ", ".join(served["key"])}
+def _served_line(served: Mapping[str, Any]) -> str:
+    key = ", ".join(served["key"])
+    return f"served from its {served['way']} in {served['store']}, key ({key}): {served['level']}"
 
 
 def hidden_below(plan: Planned, known: Mapping[str, Planned]) -> list[Planned]:
@@ -328,7 +328,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
     if data["policy"] not in (None, IMMEDIATE):
         lines.append(f"shown  {data['policy']}, refreshed {data['schedule'] or 'on demand'}")
     if data["served"]:
-        lines.append("served {way} in {store}, key ({key}): {level}".format_map(_served_words(data)))
+        lines.append(_served_line(data["served"]))
     if data.get("cn") is not None:
         at = f" of {data['time']}" if data.get("time") else ""
         lines.append(f"state  {data['state']}, at cn {data['cn']}{at}")
