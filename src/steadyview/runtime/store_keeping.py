@@ -45,6 +45,7 @@ class StoreKeeper:
         self._woken = threading.Event()
         self._stop = threading.Event()
         self._wait = LOOK
+        self._unused = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -90,6 +91,8 @@ class StoreKeeper:
 
     def _brought(self, found: list[Trouble], only: str | None) -> None:
         rows = served_views(self._parts.catalog, self.name)
+        if not rows and self._unused:
+            return
         target = self._opened(make=bool(rows))
         known = {view.view: view for view in target.store.views()}
         batches = RecordBatches(self._parts, target)
@@ -106,6 +109,7 @@ class StoreKeeper:
                 found.append(Trouble(row.name, error))
                 _tell(target, row.name, error, self._parts.catalog.identity())
         self._forget(target, {row.name for row in rows}, known.values())
+        self._unused = not rows
 
     def _forget(self, target: Target, wanted: set[str], known: Iterable[Any]) -> None:
         """Take out what we do not serve any more."""
