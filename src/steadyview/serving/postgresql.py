@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
@@ -250,7 +251,9 @@ class PostgresStore(SqlStore):
 
     def decoded(self, value: Any, type_: str) -> Any:
         """See `SqlStreams`."""
-        return bytes(value) if type_ == "BINARY" and value is not None else value
+        if value is None or type_ not in ("BINARY", "TIMESTAMP"):
+            return value
+        return bytes(value) if type_ == "BINARY" else value.astimezone(UTC)
 
     def entry(self, entries: str, stream: str) -> str:
         """See `SqlStreams`."""

@@ -53,6 +53,7 @@ class SqliteStore(SqlStore):
         self.name = name
         self._path = path
         self._open: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None
 
     # --- speaking ----------------------------------------------------------------------------
 
@@ -218,7 +219,12 @@ class SqliteStore(SqlStore):
     # --- the connection ----------------------------------------------------------------------
 
     def _connection(self) -> sqlite3.Connection:
+        """One to the file that is there now: it may have been put back from a backup."""
+        there = self._identity_of_file()
+        if self._open is not None and there != self._opened:
+            self.close()
         if self._open is None:
+            self._opened = there
             uri = f"{self._path.absolute().as_uri()}?mode=rw"
             self._open = sqlite3.connect(
                 uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
@@ -226,6 +232,13 @@ class SqliteStore(SqlStore):
             self._open.execute("PRAGMA synchronous = NORMAL")
             self._open.create_function("steadyview_sum", 2, _sum, deterministic=True)
         return self._open
+
+    def _identity_of_file(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     @contextmanager
     def _told(self) -> Iterator[None]:
