@@ -222,7 +222,10 @@ class SqliteStore(SqlStore):
         """One to the file that is there now: it may have been put back from a backup."""
         there = self._identity_of_file()
         if self._open is not None and there != self._opened:
+            broken = self._open.in_transaction
             self.close()
+            if broken:
+                raise StoreUnavailable(f'file of store "{self.name}" was replaced: "{self._path}"')
         if self._open is None:
             self._opened = there
             uri = f"{self._path.absolute().as_uri()}?mode=rw"
