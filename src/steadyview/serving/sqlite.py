@@ -54,6 +54,8 @@ class SqliteStore(SqlStore):
         self._path = path
         self._open: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
+        self._doubtful = False
+        """Whether the connection is to be made anew, once its transaction is over."""
 
     # --- speaking ----------------------------------------------------------------------------
 
@@ -221,13 +223,15 @@ class SqliteStore(SqlStore):
     def _connection(self) -> sqlite3.Connection:
         """One to the file that is there now: it may have been put back from a backup."""
         there = self._identity_of_file()
+        if self._doubtful and self._open is not None and not self._open.in_transaction:
+            self.close()
         if self._open is not None and there != self._opened:
             broken = self._open.in_transaction
             self.close()
             if broken:
                 raise StoreUnavailable(f'file of store "{self.name}" was replaced: "{self._path}"')
         if self._open is None:
-            self._opened = there
+            self._opened, self._doubtful = there, False
             uri = f"{self._path.absolute().as_uri()}?mode=rw"
             self._open = sqlite3.connect(
                 uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
@@ -255,7 +259,7 @@ class SqliteStore(SqlStore):
     def _translated(self, error: sqlite3.Error) -> Exception:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _MAY_PASS:
-            self.close()
+            self._doubtful = True
             return StoreUnavailable(
                 f'store "{self.name}" does not answer',
                 detail=f'{error}: "{self._path}"',
