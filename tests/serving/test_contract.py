@@ -112,11 +112,12 @@ def test_readers_see_the_state_at_the_watermark_whatever_writers_do(
             rows = history.changes(after, end)
             some = [key for key in KEYS if dice.random() < 0.7]
             keep = pa.array([region in some for region in rows["region"].to_pylist()], pa.bool_())
-            write(store, Batch(records), rows.filter(keep))
+            written = write(store, Batch(records, after=after), rows.filter(keep))
+            assert written.twice == []
             assert shown(store, records) == (done, history.states[done])
         if dice.random() < 0.3:
             continue
-        write(store, Batch(records), history.changes(done, upto))
+        assert write(store, Batch(records, after=done), history.changes(done, upto)).twice == []
         assert shown(store, records) == (done, history.states[done])
         before, done = done, upto
         store.move(records, CHANGES, upto, upto * 10)
@@ -124,11 +125,11 @@ def test_readers_see_the_state_at_the_watermark_whatever_writers_do(
         if dice.random() < 0.5:
             store.reclaim(records, CHANGES, before)
     for after, end in calls:
-        write(store, Batch(records), history.changes(after, end))
+        write(store, Batch(records, after=after), history.changes(after, end))
     assert shown(store, records) == (14, history.states[14])
     store.reclaim(records, CHANGES, 14)
     for after, end in calls:
-        write(store, Batch(records), history.changes(after, end))
+        write(store, Batch(records, after=after), history.changes(after, end))
     assert shown(store, records) == (14, history.states[14])
     counts = store.counts(records)
     assert (counts.records, counts.tombstones) == (len(history.states[14]), 0)
@@ -136,6 +137,26 @@ def test_readers_see_the_state_at_the_watermark_whatever_writers_do(
         rows = [row for piece in pieces for row in zip(*piece.to_pydict().values(), strict=True)]
     assert (cn, {row[0]: row[1:] for row in rows}) == (14, history.states[14])
     assert len(rows) == len(history.states[14])
+
+
+def test_a_second_row_of_a_key_is_told_also_where_it_is_gone_again(store: RecordStore) -> None:
+    records = begun(store)
+    names = [*(n for n, _ in COLUMNS), COUNT, CN]
+
+    def rows(*told: tuple[Any, ...]) -> pa.Table:
+        types = [*(arrow_type(t) for _, t in COLUMNS), pa.int64(), pa.int64()]
+        columns = zip(*told, strict=True)
+        return pa.table([pa.array(c, t) for c, t in zip(columns, types, strict=True)], names=names)
+
+    write(store, Batch(records), rows(("EU", 1, None, 1, 1)))
+    store.move(records, CHANGES, 1, 1)
+    more = rows(("EU", 2, None, 1, 2), ("EU", 2, None, -1, 3))
+    assert write(store, Batch(records, after=1), more).twice == ['["EU"]']
+    assert shown(store, records) == (1, {"EU": (1, None)})
+    # of a batch that was half written, what it has put is no second row
+    write(store, Batch(records, after=1), rows(("AS", 1, None, 1, 2)))
+    again = rows(("AS", 1, None, 1, 2), ("AS", 1, None, -1, 3))
+    assert write(store, Batch(records, after=1), again).twice == []
 
 
 def test_positions_and_floors_never_go_back(store: RecordStore) -> None:

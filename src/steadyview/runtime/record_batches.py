@@ -11,12 +11,11 @@ is empty, has other columns or another view's rows is written anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from steadyview.catalog import ViewRow
 from steadyview.crash_points import crash_point
@@ -26,7 +25,6 @@ from steadyview.runtime.kept import shape_of
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.served_rows import layout_of
 from steadyview.serving.contract import Position, RecordStore, ServedView
-from steadyview.serving.json_texts import key_texts
 from steadyview.serving.layout import CHANGES, Records
 from steadyview.serving.writing import Batch, Written, write, write_by_spark
 from steadyview.warehouse.change_rows import ChangeRows
@@ -139,7 +137,7 @@ class RecordBatches:
 
     def _changes(self, row: ViewRow, records: Records, after: int) -> Written:
         assert row.cn is not None
-        batch = Batch(records)
+        batch = Batch(records, after=after)
         store = ViewStore(self._parts.root, row, shape_of(row))
         files = store.delta_files(store.delta.version(), after, row.cn)
         rows = sum(file.rows for file in files)
@@ -199,31 +197,13 @@ class RecordBatches:
     # --- keys --------------------------------------------------------------------------------
 
     def _check_unique(self, row: ViewRow, written: Written) -> None:
-        """KeyNotUnique if a key has two rows, or a suspected one does."""
-        twice = written.twice or self._really_twice(row, written.suspect)
-        if not twice:
+        """KeyNotUnique if a key had two rows at some cn."""
+        if not written.twice:
             return
         listed = ", ".join(layout_of(row).key)
         raise KeyNotUnique(
-            f'view "{row.name}" has several rows of one key at cn {row.cn}',
-            detail=f"key ({listed}), for example {twice[0][:200]}",
+            f'view "{row.name}" has several rows of one key up to cn {row.cn}',
+            detail=f"key ({listed}), for example {written.twice[0][:200]}",
             hint="name columns in 'steadyview.serve.key' whose values are in one row at most;"
             f" then run: steadyview serve rebuild {row.name}",
         )
-
-    def _really_twice(self, row: ViewRow, suspect: Sequence[str]) -> list[str]:
-        """Which of the keys have several rows at the view's cn."""
-        if not suspect or row.cn is None:
-            return []
-        layout, counted = layout_of(row), pa.array([], pa.string())
-        wanted = pa.array(suspect, pa.string())
-        for part in state_parts(self._parts.root, self._catalog, row.id, row.cn):
-            for rows in part.rows():
-                columns = [rows[name] for name, _ in layout.keys]
-                texts = key_texts(columns, [type_ for _, type_ in layout.keys])
-                found = texts.filter(pc.is_in(texts, value_set=wanted))
-                counted = pa.concat_arrays([counted, found])
-        counts = pc.value_counts(counted)
-        return [c["values"] for c in counts.to_pylist() if c["counts"] > 1]
-
-

@@ -219,8 +219,8 @@ class RecordStore(ABC):
         """Put post-images: `_key`, the view's columns, `_cn`, `_dead`; a key once."""
 
     @abstractmethod
-    def older(self, records: Records, keys: pa.Array, cns: pa.Array) -> list[str]:
-        """Of these keys, those of records that are there with a cn less than the one beside it."""
+    def there(self, records: Records, keys: Sequence[str]) -> tuple[int, list[str]]:
+        """The watermark, and which of these keys had a record then."""
 
     @abstractmethod
     def reclaim(self, records: Records, stream: str, floor: int) -> int:

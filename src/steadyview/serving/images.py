@@ -7,9 +7,9 @@ Needed: a key that is unique at every cn. That is seen here, of what a batch say
 
     rows of r at cn  =  rows at the start  +  the changes up to cn         is 0 or 1, at every cn
 
-The start is 0 or 1 and not known here, so a batch whose sums differ by more than 1 is wrong for
-certain. One that only adds a row is right if there was none: such keys are `added`, for whoever
-can look.
+The start is 0 or 1 and not known here. Where the sums of the changes differ by more than 1, the key
+is not unique for certain; where one of them is 1, it is if there was a row at the start: such keys
+are `new`, for whoever knows the store to look.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ COUNT = "_count"
 class Images:
     """`rows`: `_key`, the view's columns, `_cn`, `_dead`; a key once.
 
-    `twice`: keys that have more than one row at some cn. `added`: keys that only got a row.
+    `twice`: keys that have more than one row at some cn. `new`: keys that have, unless they had no
+    row at the start.
     """
 
     rows: pa.Table
     twice: pa.Array
-    added: pa.Array
+    new: pa.Array
 
 
 def images_of_state(rows: pa.Table, layout: RecordLayout, cn: int) -> Images:
@@ -64,8 +65,8 @@ def images_of_changes(changes: pa.Table, layout: RecordLayout) -> Images:
     # what a commit leaves of a key that it changed is what it added
     there = newest & (counts > 0)
     rows_of = np.bincount(numbers[there], weights=counts[there], minlength=len(keys))
-    sums = np.bincount(numbers, weights=counts, minlength=len(keys))
-    twice = _over_one(numbers, cns, counts) | (rows_of > 1) | (sums > 1)
+    low, high = _ends_of_sums(numbers, cns, counts)
+    twice = (high - low > 1) | (rows_of > 1)
     live = _once(there, numbers)
     gone = _once(newest & (rows_of == 0)[numbers], numbers)
     images = pa.concat_tables(
@@ -74,7 +75,7 @@ def images_of_changes(changes: pa.Table, layout: RecordLayout) -> Images:
             _signed(_emptied(net.take(pa.array(gone)), layout), cns[gone], names, dead=True),
         ]
     )
-    return Images(images, keys.filter(pa.array(twice)), keys.filter(pa.array(sums == 1)))
+    return Images(images, keys.filter(pa.array(twice)), keys.filter(pa.array(high == 1)))
 
 
 def _keyed(rows: pa.Table, layout: RecordLayout) -> pa.Table:
@@ -113,8 +114,10 @@ def _emptied(rows: pa.Table, layout: RecordLayout) -> pa.Table:
     return rows
 
 
-def _over_one(numbers: np.ndarray, cns: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Per key, whether its running sums, 0 at the start, lie further apart than 1."""
+def _ends_of_sums(
+    numbers: np.ndarray, cns: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Per key, the least and the greatest of its running sums, of which 0 at the start is one."""
     order = np.lexsort((cns, numbers))
     number, cn, count = numbers[order], cns[order], counts[order]
     running = np.cumsum(count)
@@ -126,7 +129,7 @@ def _over_one(numbers: np.ndarray, cns: np.ndarray, counts: np.ndarray) -> np.nd
     low = high.copy()
     np.maximum.at(high, number[ends], running[ends])
     np.minimum.at(low, number[ends], running[ends])
-    return high - low > 1
+    return low, high
 
 
 def _numbers(keys: pa.ChunkedArray) -> np.ndarray:

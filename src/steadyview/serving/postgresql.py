@@ -211,15 +211,6 @@ class PostgresStore(SqlStore):
         values = [records.name, CHANGES, *(_texts(images[n], t) for n, t in typed)]
         self._again(lambda: self.run(sql, values))
 
-    def older(self, records: Records, keys: pa.Array, cns: pa.Array) -> list[str]:
-        """See the contract."""
-        sql = (
-            f"SELECT r.{KEY} FROM unnest(%s::text[], %s::bigint[]) AS n(k, cn)"
-            f" JOIN {self.quoted(records.name)} r ON r.{KEY} = n.k"
-            f" WHERE NOT r.{DEAD} AND r.{CN} < n.cn"
-        )
-        return [key for (key,) in self.run(sql, (keys.to_pylist(), cns.to_pylist()))]
-
     def among(self, column: str, keys: Sequence[str]) -> tuple[str, Values]:
         """See `SqlStore`."""
         return f"{column} = ANY(%s)", ([*keys],)

@@ -193,17 +193,17 @@ class RedisStore(RecordStore):
         with self._told():
             self._run(scripts.UPSERT, [self._base(records)], [v for row in rows for v in row])
 
-    def older(self, records: Records, keys: pa.Array, cns: pa.Array) -> list[str]:
+    def there(self, records: Records, keys: Sequence[str]) -> tuple[int, list[str]]:
         """See the contract."""
-        asked, base = keys.to_pylist(), self._base(records)
+        base = self._base(records)
+        position = self.position(records, CHANGES)
         with self._told():
             pipeline = self._redis().pipeline(transaction=False)
-            for key in asked:
-                pipeline.hmget(f"{base}:r:{key}", "cn", "dead")
+            for key in keys:
+                pipeline.hmget(f"{base}:r:{key}", "cn", "dead", "was_cn", "was_dead")
             found = pipeline.execute()
-        rows = zip(asked, cns.to_pylist(), found, strict=True)
-        there = ((key, cn, int(was)) for key, cn, (was, dead) in rows if was and dead == "0")
-        return [key for key, cn, was in there if was < cn]
+        dead = [old if int(cn or 0) > position.entry else now for cn, now, _, old in found]
+        return position.entry, [k for k, d in zip(keys, dead, strict=True) if d == "0"]
 
     def reclaim(self, records: Records, stream: str, floor: int) -> int:
         """See the contract."""

@@ -47,6 +47,13 @@ from steadyview.serving.sql_streams import SqlStreams, Values
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_NOW = f"r.{CN} <= p.position"
+_THERE = (
+    f"CASE WHEN {_NOW} THEN NOT r.{DEAD} ELSE r.{WAS}cn IS NOT NULL AND NOT r.{WAS}dead END"
+)
+"""That a record r is there at the watermark p.position."""
+
+
 class NoSuchTable(StoreUnavailable):
     """A table of records is gone: another incarnation is read by now."""
 
@@ -276,6 +283,17 @@ class SqlStore(SqlStreams):
         by_key = {row[3]: self._found(records, row[4:]) for row in rows if row[3] is not None}
         return Reading(Position(*rows[0][:3]), [by_key.get(key, Found()) for key in keys])
 
+    def there(self, records: Records, keys: Sequence[str]) -> tuple[int, list[str]]:
+        """See the contract."""
+        among, values = self.among(f"r.{KEY}", keys)
+        sql = (
+            f"SELECT p.position, r.{KEY} FROM steadyview_positions p"
+            f" LEFT JOIN {self.quoted(records.name)} r ON {among} AND {_THERE}"
+            f" WHERE p.records = {self.mark} AND p.stream = {self.mark}"
+        )
+        found = self.run(sql, (*values, records.name, CHANGES))
+        return found[0][0] if found else -1, [key for _, key in found if key is not None]
+
     def rows(self, records: Records) -> AbstractContextManager[tuple[int, Iterator[pa.Table]]]:
         """See the contract."""
         from steadyview.serving.reading_rows import rows_at_watermark
@@ -358,20 +376,17 @@ class SqlStore(SqlStreams):
         if layout.sums:
             listed = ", ".join(self.quoted(name) for name, _ in layout.columns)
             return f"SELECT {listed}, {KEY} FROM {table} WHERE NOT {self.dead}"
-        now = f"r.{CN} <= p.position"
         listed = [
             f"r.{self.quoted(n)}"
             if n in layout.key
-            else f"CASE WHEN {now} THEN r.{self.quoted(n)} ELSE r.{self.quoted(WAS + n)} END"
+            else f"CASE WHEN {_NOW} THEN r.{self.quoted(n)} ELSE r.{self.quoted(WAS + n)} END"
             f" AS {self.quoted(n)}"
             for n, _ in layout.columns
         ]
-        listed += [f"CASE WHEN {now} THEN r.{CN} ELSE r.{WAS}cn END AS {CN}", f"r.{KEY}"]
-        before = f"r.{WAS}cn IS NOT NULL AND NOT r.{WAS}dead"
-        there = f"CASE WHEN {now} THEN NOT r.{DEAD} ELSE {before} END"
+        listed += [f"CASE WHEN {_NOW} THEN r.{CN} ELSE r.{WAS}cn END AS {CN}", f"r.{KEY}"]
         return (
             f"SELECT {', '.join(listed)} FROM {table} r JOIN steadyview_positions p"
-            f" ON p.records = {_text(records.name)} AND p.stream = '{CHANGES}' WHERE {there}"
+            f" ON p.records = {_text(records.name)} AND p.stream = '{CHANGES}' WHERE {_THERE}"
         )
 
     def _drop(self, name: str) -> None:

@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -171,15 +171,11 @@ class SqliteStore(SqlStore):
             )
             self.each(sql, _parameters(records, images))
 
-    def older(self, records: Records, keys: pa.Array, cns: pa.Array) -> list[str]:
-        """See the contract."""
-        asked = json.dumps(list(zip(keys.to_pylist(), cns.to_pylist(), strict=True)))
-        sql = (
-            "SELECT r._key FROM json_each(?) j CROSS JOIN"
-            f" {self.quoted(records.name)} r ON r._key = json_extract(j.value, '$[0]')"
-            f" WHERE NOT r.{DEAD} AND r.{CN} < json_extract(j.value, '$[1]')"
-        )
-        return [key for (key,) in self.run(sql, (asked,))]
+    def among(self, column: str, keys: Sequence[str]) -> tuple[str, Values]:
+        """See `SqlStore`."""
+        if len(keys) == 1:
+            return f"{column} = ?", tuple(keys)
+        return f"{column} IN (SELECT value FROM json_each(?))", (json.dumps([*keys]),)
 
     # --- values ------------------------------------------------------------------------------
 

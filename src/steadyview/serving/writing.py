@@ -20,7 +20,7 @@ from steadyview.changes import arrow_type
 from steadyview.errors import SteadyviewError
 from steadyview.serving.contract import RecordStore
 from steadyview.serving.images import COUNT, Images, images_of_changes, images_of_state
-from steadyview.serving.layout import CN, KEY, RecordLayout, Records
+from steadyview.serving.layout import CN, RecordLayout, Records
 from steadyview.serving.stores import open_store
 
 if TYPE_CHECKING:
@@ -32,24 +32,27 @@ BYTES = 4 * 1024 * 1024
 """And about so many bytes, unless one record alone has more."""
 PER_TASK = 50_000
 """Rows that a task of a job has at hand, about."""
-_TOLD = "key STRING, twice BOOLEAN, records BIGINT"
+_TOLD = "twice STRING, records BIGINT"
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: so many `records`; keys that have more than one row, and that may have."""
+    """What was written: so many `records`; keys that have more than one row at some cn."""
 
     records: int = 0
     twice: list[str] = field(default_factory=list)
-    suspect: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What is written: changes (the view's columns, `_count`, `_cn`), or with `cn` a state."""
+    """What is written: the state at `cn`, or the changes of the view after the cn `after`.
+
+    A state has the view's columns, changes `_count` and `_cn` as well.
+    """
 
     records: Records
     cn: int | None = None
+    after: int = 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -69,18 +72,18 @@ class Batch:
 
 
 def write(store: RecordStore, batch: Batch, rows: pa.Table) -> Written:
-    """Write all rows of some keys; nothing, where a key has two rows for certain."""
+    """Write all rows of some keys; nothing, where a key has two rows."""
     images = batch.images(rows)
-    if len(images.twice):
-        return Written(twice=images.twice.to_pylist())
-    suspect: list[str] = []
-    if len(images.added):
-        place = pc.index_in(images.added, value_set=_plain(images.rows[KEY]))
-        cns = images.rows[CN].take(place).combine_chunks()
-        suspect = store.older(batch.records, images.added, _plain(cns))
+    twice = images.twice.to_pylist()
+    if len(images.new):
+        watermark, there = store.there(batch.records, images.new.to_pylist())
+        # by another watermark somebody else was quicker, and has looked
+        twice += there if watermark == batch.after else []
+    if twice:
+        return Written(twice=twice)
     for piece in pieces(images.rows):
         store.upsert(batch.records, piece)
-    return Written(images.rows.num_rows, suspect=suspect)
+    return Written(images.rows.num_rows)
 
 
 def pieces(rows: pa.Table) -> Iterator[pa.Table]:
@@ -119,12 +122,7 @@ def write_by_spark(
     writer = _writer(store[0], dict(store[1]), batch)
     with spark_told(folder), this_python(spark):
         told = frame.repartition(tasks, *key).mapInArrow(writer, _TOLD).toArrow()
-    keys, twice = told["key"], told["twice"]
-    return Written(
-        pc.sum(told["records"]).as_py() or 0,
-        keys.filter(twice).to_pylist(),
-        keys.filter(pc.invert(twice)).to_pylist(),
-    )
+    return Written(pc.sum(told["records"]).as_py() or 0, told["twice"].drop_null().to_pylist())
 
 
 def _writer(
@@ -142,25 +140,11 @@ def _writer(
                 found = write(opened, batch, pa.Table.from_batches(held))
         except SteadyviewError as error:
             raise Carried(error) from None
-        keys = [None, *found.twice, *found.suspect]
-        twice = [None, *[True] * len(found.twice), *[False] * len(found.suspect)]
-        counts = [found.records, *[0] * (len(keys) - 1)]
-        yield pa.record_batch(
-            [
-                pa.array(keys, pa.string()),
-                pa.array(twice, pa.bool_()),
-                pa.array(counts, pa.int64()),
-            ],
-            names=["key", "twice", "records"],
-        )
+        keys = pa.array([None, *found.twice], pa.string())
+        counts = pa.array([found.records, *[0] * len(found.twice)], pa.int64())
+        yield pa.record_batch([keys, counts], names=["twice", "records"])
 
     return written
-
-
-def _plain(found: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(found, pa.ChunkedArray):
-        return pa.concat_arrays(found.chunks) if found.num_chunks else pa.array([], found.type)
-    return found
 
 
 def _quoted(name: str) -> str:
