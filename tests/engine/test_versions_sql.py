@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from steadyview.engine import window_input
 from steadyview.engine.frames import Frames
 from steadyview.engine.window_input import REFLECTED, Rows, WindowInput
 from tests.conftest import SOAK
@@ -70,3 +71,37 @@ def test_spark_makes_the_versions_that_arrow_makes(
         arrow, by_spark = (frames.collected(f"SELECT * FROM {n}").to_pylist() for n in ways)
         assert at_every_cn(by_spark, after, upto) == at_every_cn(arrow, after, upto), seed
         frames.drop()
+
+
+def test_a_narrowed_input_has_all_that_the_node_asked_for_and_nothing_that_others_did(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window_input, "LOCAL_ROWS", -1)
+    narrower = 0
+    for seed in range(SEEDS * 8):
+        dice = random.Random(seed)
+        past, frames = history(dice), Frames(session)
+        after = dice.randint(0, past.last - 1)
+        upto = dice.randint(after + 1, past.last)
+        read = made(frames, tmp_path, past, dice)
+        asked: list[tuple[int | None, pa.Array | None]] = []
+        for own in (True, False, True, False):
+            column = dice.randrange(2)
+            keys = pa.array(dice.sample((0, 1, 2), 1), pa.int64())
+            read.ask(column, keys)
+            if own and dice.random() < 0.7:
+                asked.append((column, keys))
+        if dice.random() < 0.3:
+            read.ask(None, None)
+        narrow = read.narrowed(asked)
+        narrower += narrow.answered_rows() < read.answered_rows()
+        wanted = [(c, frozenset(k.to_pylist())) for c, k in asked if k is not None]
+        states = []
+        for each in (read, narrow):
+            rows = each.table((0, 1), after, upto).to_pylist()
+            mine = [r for r in rows if any(has((r["c0"], r["c1"]), c, k) for c, k in wanted)]
+            states.append(at_every_cn(mine, after, upto))
+        assert states[0] == states[1], seed
+        others = {a.column for a in narrow._answers} - {c for c, _ in asked}
+        assert not others, seed
+    assert narrower > SEEDS

@@ -15,8 +15,9 @@ import steadyview
 from steadyview.algebra import Bag, Row
 from steadyview.runtime import pieces
 from steadyview.runtime.warehouse import Warehouse
+from steadyview.warehouse import apply
 from tests.system.databases import SqliteFile, write_project
-from tests.system.maintained import capturing, read
+from tests.system.maintained import capturing, read, stored
 
 VIEWS = {
     "pairs": "SELECT a.x, b.z FROM s.a JOIN s.b ON a.x = b.x",
@@ -101,16 +102,19 @@ def test_a_backlog_is_published_in_pieces_and_every_state_is_right(
 
 
 class OnceSomethingIsShown(threading.Event):
-    """A wish to stop that comes when the first piece of a backlog is published."""
+    """A wish to stop that comes when the first piece of a backlog is published, or a later one."""
 
-    def __init__(self, wh: Warehouse) -> None:
+    def __init__(self, wh: Warehouse, view: str = "pairs", cn: int = 1) -> None:
         super().__init__()
-        self._wh = wh
+        self._wh, self._view, self._cn = wh, view, cn
 
     def is_set(self) -> bool:
-        if not super().is_set() and self._wh._catalog.views.get("pairs").cn:
+        if not super().is_set() and self._reached():
             self.set()
         return super().is_set()
+
+    def _reached(self) -> bool:
+        return (self._wh._catalog.views.get(self._view).cn or 0) >= self._cn
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -141,6 +145,28 @@ def test_a_wish_to_stop_is_heard_between_two_pieces_and_nothing_is_lost(
             for view in ("pairs", "sums"):
                 assert read(wh, view, at=cn) == state[view], (view, cn)
         assert read(wh, "distinct") == states[-1]["distinct"]
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_bases_and_states_are_rolled_before_a_backlog_is_over(
+    database: SqliteFile, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "RESIDUAL_FILES", 0)
+    folder = write_project(tmp_path / "project", {"s": database}, {"sums": VIEWS["sums"]})
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        with capturing(wh) as admit:
+            for statement in STATEMENTS:
+                database.writer().execute(statement)
+                admit("s")
+        wh.run(OnceSomethingIsShown(wh, "sums", 6))
+        shown = wh._catalog.views.get("sums")
+        assert shown.cn is not None
+        assert 6 <= shown.cn < len(STATEMENTS)
+        assert shown.base_cn is not None
+        assert 0 < shown.base_cn < shown.cn
+        assert stored(wh, "sums").state_cn() == shown.base_cn
+        assert all(v.equal for v in wh.verify(["sums"], shown.cn))
 
 
 def test_a_run_tells_the_warnings_of_view_files_once(

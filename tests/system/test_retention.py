@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 
 import steadyview
 from steadyview.algebra import Bag
+from steadyview.delta import compaction
 from steadyview.errors import OutsideRetention
+from steadyview.runtime import housekeeping
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.warehouse import Warehouse
@@ -89,6 +91,21 @@ def test_the_log_forgets_with_it_and_the_views_go_on(wh: Warehouse, shop: Sqlite
     _commit(wh, shop, 7)
     for cn in (3, 5, 7):
         assert all(verdict.equal for verdict in wh.verify(None, cn))
+
+
+def test_a_crowded_log_is_tidied_however_short_lives_are(
+    wh: Warehouse, shop: SqliteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (relation,) = wh._catalog.sources.schemas("shop")
+    _commit(wh, shop, *range(7, 12))
+    monkeypatch.setattr(housekeeping, "LOOK", 0.0)
+    monkeypatch.setattr(compaction, "MANY_FILES", 1)
+    many = len(wh._parts.log.entries(relation.name))
+    for crowded, left in ((many, many), (many - 1, 1)):
+        monkeypatch.setattr(housekeeping, "CROWDED", crowded)
+        Housekeeping(wh._parts).sometimes()
+        assert len(wh._parts.log.entries(relation.name)) == left
+    assert all(verdict.equal for verdict in wh.verify(None, 8))
 
 
 def test_a_stopped_view_behind_the_retention_is_still_told(wh: Warehouse, wall: Wall) -> None:

@@ -30,11 +30,16 @@ def compact(
     """
     version = table.version()
     files = [f for f in table.files(version) if f.ranges[ranged][1] <= upto]
-    small = [f for f in files if f.size < TARGET_BYTES // 2]
+    small = _small(files)
     if len(small) <= many:
         return 0
     groups = list(_groups(sorted(small, key=lambda f: f.ranges[ranged])))
     return _replace(table, ranged, version + 1, groups, metadata) if groups else 0
+
+
+def small_files(table: Table) -> int:
+    """How many files of the table could be merged."""
+    return len(_small(table.files())) if table.exists() else 0
 
 
 def prune(
@@ -47,6 +52,10 @@ def prune(
         table.commit("prune", version + 1, removes=old, metadata=metadata)
         crash_point("pruned")
     return len(old)
+
+
+def _small(files: Sequence[FileEntry]) -> list[FileEntry]:
+    return [f for f in files if f.size < TARGET_BYTES // 2]
 
 
 def _groups(files: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:

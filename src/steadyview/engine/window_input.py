@@ -6,6 +6,9 @@ are made once for the same columns and window, whoever needs them: few rows in A
 
 An input has a twin for nodes that take a window in one step. Both share what is asked; the twin's
 versions are made of a log in which all of the window happens at its end.
+
+Where all nodes together asked for many rows, a node goes on with a *narrowed* input: the rows that
+it asked for itself. So a node that reads a relation whole does not make the others' rows many.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import pyarrow.parquet as pq
 
 from steadyview.changes import arrow_type
 from steadyview.engine.frames import Frames, new_file
+from steadyview.engine.local_rows import LOCAL_ROWS
 from steadyview.engine.versions_sql import AnswerView, versions_sql
 from steadyview.plans.hot_keys import key_counts, summed
 from steadyview.plans.moves import CN, FROM, TO, VERSION
@@ -101,6 +105,44 @@ class WindowInput:
                 self, _views={}, _tables={}, _files={}, _counted={}, _in_one_step=True
             )
         return self._twin
+
+    def narrowed(self, asked: Sequence[tuple[int | None, pa.Array | None]]) -> WindowInput:
+        """The input of a node that asked for these keys by column; itself where that is no less."""
+        if self.log.count + self.answered_rows() <= LOCAL_ROWS or any(k is None for _, k in asked):
+            return self
+        keys: dict[int, list[pa.Array]] = {}
+        for column, some in asked:
+            assert column is not None
+            keys.setdefault(column, []).append(as_key(some, self.types[column]))
+        wanted = {c: pc.unique(pa.concat_arrays(some)) for c, some in keys.items()}
+        own: list[_Answer] = []
+        left = ARROW_LIMIT - self.log.count
+        for column, some in wanted.items():
+            found = self._answered(column, some, left)
+            left -= found.num_rows
+            if left < 0:
+                return self
+            own.append(_Answer(Rows.of(found), column, some))
+        return replace(
+            self, _answers=own, _views={}, _tables={}, _files={}, _counted={}, _twin=None
+        )
+
+    def _answered(self, column: int, keys: pa.Array, most: int) -> pa.Table:
+        """The answered rows with one of the keys, which were asked for; few more than `most`."""
+        name = f"c{column}"
+        whole = [a for a in self._answers if a.column is None]
+        answers = whole or [a for a in self._answers if a.column == column]
+        found = [self._empty()]
+        for answer in answers:
+            found.append(_few_having(answer.rows, name, keys, most, found[0].schema))
+            most -= found[-1].num_rows
+            if most < 0:
+                break
+        return pa.concat_tables(found)
+
+    def _empty(self) -> pa.Table:
+        stored = [(f"c{i}", arrow_type(t)) for i, t in self.types.items()]
+        return pa.schema(stored).empty_table()
 
     @property
     def asks(self) -> int:
@@ -358,6 +400,17 @@ def _having(rows: Rows, column: int, keys: pa.Array) -> Rows:
         return rows
     found = pc.is_in(rows.table.column(f"c{column}"), value_set=keys, skip_nulls=True)
     return Rows.of(rows.table.filter(found))
+
+
+def _few_having(
+    rows: Rows, column: str, keys: pa.Array, most: int, schema: pa.Schema
+) -> pa.Table:
+    """Those with one of the keys; of many no more than one above `most`."""
+    if rows.table is not None:
+        found = pc.is_in(rows.table.column(column), value_set=keys, skip_nulls=True)
+        return rows.table.filter(found).select(schema.names).cast(schema)
+    read = ds.dataset(list(rows.paths), schema=schema, format="parquet")
+    return read.head(most + 1, filter=pc.field(column).isin(keys))
 
 
 def _in_memory(rows: Rows) -> pa.Table:

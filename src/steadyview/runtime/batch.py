@@ -282,9 +282,11 @@ class Batch:
         ]:
             self._answer([(share, ask) for share, _, ask in asks])
             for share, machine, ask in asks:
+                share.asked.append(ask)
                 self._for(share, partial(self._tell, share, machine, ask))
         for share, machine in asking:
             share.reached = machine.reached()
+            self._for(share, share.narrow)
 
     def _begun(self, share: Share) -> Asking[list[Rows], pa.Array] | None:
         after = share.work.after
@@ -292,6 +294,7 @@ class Batch:
         if after >= share.upto:
             return None
         self._bind(share)
+        share.asked.clear()
         logged = {
             number: [rows]
             for number, read in share.inputs.items()

@@ -9,12 +9,13 @@ may need it.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 
 from steadyview.catalog import Published, ViewRow
 from steadyview.crash_points import crash_point
-from steadyview.delta import compaction
+from steadyview.delta import Table, compaction
 from steadyview.errors import OutsideRetention, StorageDamaged
 from steadyview.runtime.building import clear_builds
 from steadyview.runtime.kept import inputs_of
@@ -22,6 +23,10 @@ from steadyview.runtime.parts import Parts
 from steadyview.warehouse.view_store import Shape, ViewStore
 
 EVERY = 600.0
+LOOK = 5.0
+"""Seconds between two looks at how many small files there are."""
+CROWDED = 8 * compaction.MANY_FILES
+"""With more of them in a table things are tidied up at once: no life may be as long as `EVERY`."""
 READERS = timedelta(hours=1)
 """Unlisted files stay so long for readers that still use them."""
 AUDITED = timedelta(days=7)
@@ -34,13 +39,18 @@ class Housekeeping:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._next = time.monotonic() + EVERY
+        self._looked = time.monotonic()
         self._dropped: set[int] = set()
         """Views that were dropped already when things were last tidied up."""
 
     def sometimes(self) -> None:
-        """Tidy up if the last time is long ago."""
+        """Tidy up if the last time is long ago, or a table has very many small files."""
         if time.monotonic() >= self._next:
             self.now()
+        elif time.monotonic() - self._looked >= LOOK:
+            self._looked = time.monotonic()
+            if any(compaction.small_files(t) > CROWDED for t in self._tables()):
+                self.now()
 
     def now(self) -> None:
         """Tidy up."""
@@ -80,6 +90,16 @@ class Housekeeping:
         cutoff = self._cutoff()
         for source in self._parts.catalog.sources.states():
             self._tidy_log(source.name, cutoff)
+
+    def _tables(self) -> Iterator[Table]:
+        """The tables that grow by small files."""
+        catalog = self._parts.catalog
+        for source in catalog.sources.states():
+            for relation in catalog.sources.schemas(source.name):
+                yield self._parts.log.table(relation.name)
+        for row in catalog.views.all():
+            if row.cn is not None and row.kind != "recomputed":
+                yield ViewStore(self._parts.root, row, Shape()).delta
 
     def _cutoff(self) -> int:
         """The oldest cn that the retention asks for."""

@@ -10,7 +10,7 @@ that fails stops alone, and one in which we failed is tried again alone (`outcom
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -210,12 +210,16 @@ class Maintainer:
 
     def apply(self, *, everything: bool = False) -> int:
         """Roll the bases whose residual has outgrown them (or all); how many were rolled."""
+        return self._roll(everything=everything)
+
+    def _roll(self, only: Collection[int] | None = None, *, everything: bool = False) -> int:
+        """The same for some rows, by their ids."""
         rolled = 0
         for kept in self._project.running():
             row = kept.row
             if row.cn is None or kept.plan.node is None or row.base_cn is None:
                 continue
-            if not self.faults.waits(kept.label):
+            if (only is None or row.id in only) and not self.faults.waits(kept.label):
                 rolled += self._rolling.roll(kept, everything=everything)
         return rolled
 
@@ -300,7 +304,11 @@ class Maintainer:
             def take(done: Sequence[Done], last: bool) -> bool:
                 # recomputed views have a state at the end alone
                 self._publication.publish([*done, *recomputed()] if last else done, admitted)
-                return self._ends_turn()
+                ends = self._ends_turn()
+                if not (last or ends):
+                    # what is behind a whole backlog may never be reached
+                    self._roll({d.work.kept.id for d in done})
+                return ends
 
             if any(k.row.cn is None for k in found):
                 for done in chain(batch.first_states(), recomputed()):

@@ -85,6 +85,8 @@ class PieceSize:
     def took(self, rows: int, seconds: float) -> None:
         """Learn from a piece: from a small one nothing, from the first one that Spark is warm.
 
+        The first one has most of its time from Spark's start, so it need not be quick to grow.
+
         >>> size = PieceSize()
         >>> size.took(20_000, 9.0)
         >>> size.took(20_000, 9.0)
@@ -98,7 +100,7 @@ class PieceSize:
             if large and not first:
                 self.rows = max(self.rows // 2, LEAST)
             return
-        if seconds < QUICK and large:
+        if large and (first or seconds < QUICK):
             self.rows *= 2
         if first and not self._careful:
             self.rows = max(self.rows, WARM)

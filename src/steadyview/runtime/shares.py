@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from steadyview.engine.window_input import WindowInput
-from steadyview.plans.asking import Reached
+from steadyview.plans.asking import Ask, Reached
 from steadyview.plans.plan import FromNode, PlanNode
 from steadyview.runtime.trouble import Trouble
 from steadyview.runtime.work import Work
@@ -20,6 +20,7 @@ class Share:
 
     work: Work
     inputs: dict[int, WindowInput] = field(default_factory=dict)
+    asked: list[Ask[pa.Array]] = field(default_factory=list)
     reached: list[Reached[pa.Array]] = field(default_factory=list)
     upto: int = 0
     one_step: bool = False
@@ -68,6 +69,18 @@ class Share:
         """The id of the node that a scan reads; None: it reads a relation."""
         origin = self.node.inputs[scan]
         return self.work.kept.inputs[origin.node] if isinstance(origin, FromNode) else None
+
+    def narrow(self) -> None:
+        """Go on with what it asked for itself, where all nodes together asked for many rows.
+
+        Ends are few, and those of some rows are not among those of more.
+        """
+        asked: dict[int, list[tuple[int | None, pa.Array | None]]] = {}
+        for ask in self.asked:
+            asked.setdefault(id(self.inputs[ask.scan]), []).append((ask.column, ask.keys))
+        many = {id(i): i for scan, i in self.inputs.items() if scan not in self.node.ends}
+        own = {number: i.narrowed(asked.get(number, [])) for number, i in many.items()}
+        self.inputs = {scan: own.get(id(i), i) for scan, i in self.inputs.items()}
 
     def touched(self, upto: int) -> bool:
         """Whether anything that it reads changed up to cn `upto`."""

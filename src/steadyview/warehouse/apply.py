@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
+from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from steadyview.catalog.views import Base, ViewRow
+from steadyview.changes import arrow_type
 from steadyview.delta import FileEntry
 from steadyview.engine.frames import Frames
+from steadyview.engine.window_input import ARROW_LIMIT
 from steadyview.warehouse.states import States
 from steadyview.warehouse.view_store import CN, ViewStore, ddl, quoted
 
@@ -53,6 +58,45 @@ def due(store: ViewStore, row: ViewRow) -> bool:
 def rolls(store: ViewStore, base: Base, cn: int, delta_version: int) -> bool:
     """Whether the rows at cn may be others than those of the base."""
     return cn > base.cn and bool(store.delta_files(delta_version, base.cn, cn))
+
+
+def few_states(store: ViewStore, cn: int) -> pa.Table | None:
+    """The node's state at a cn, summed by Arrow; None where that is no work for Arrow.
+
+    Arrow tells of no overflow: sums that could pass the limits of their types are Spark's.
+    """
+    if sum(f.rows for f in store.state_files(cn)) > ARROW_LIMIT:
+        return None
+    rows = store.state_rows(cn)
+    if not all(_safe(rows[name], type_) for name, type_ in store.shape.sums):
+        return None
+    keys = [name for name, _ in store.shape.keys]
+    sums = [name for name, _ in store.shape.sums]
+    found = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in sums])
+    table = pa.table(
+        {name: found[name] for name in keys}
+        | {n: found[f"{n}_sum"].cast(arrow_type(t)) for n, t in store.shape.sums}
+    )
+    if not keys:
+        return table
+    moved = [pc.fill_null(pc.not_equal(table[n], _zero(table[n])), False) for n in sums]
+    return table.filter(reduce(pc.or_, moved))
+
+
+def _safe(values: pa.ChunkedArray, type_: str) -> bool:
+    """Whether no sum of some of the values can pass the type's limit."""
+    arrow = arrow_type(type_)
+    if not (pa.types.is_integer(arrow) or pa.types.is_decimal(arrow)):
+        return False
+    limit = 2 ** (arrow.bit_width - 1) if pa.types.is_integer(arrow) else 10**arrow.precision
+    scale = 0 if pa.types.is_integer(arrow) else arrow.scale
+    ends = pc.min_max(values).as_py()
+    most = max((abs(v) for v in ends.values() if v is not None), default=0)
+    return int(Decimal(most).scaleb(scale)) * max(len(values), 1) < limit
+
+
+def _zero(values: pa.ChunkedArray) -> pa.Scalar:
+    return pa.scalar(0).cast(values.type)
 
 
 def state_at(frames: Frames, store: ViewStore, cn: int) -> DataFrame:
@@ -105,6 +149,10 @@ class Applier:
 
     def roll_state(self, cn: int) -> None:
         """The node's state at cn from the one before it, and the steps between."""
+        few = few_states(self._store, cn)
+        if few is not None:
+            self._store.write_state(few, cn)
+            return
         frames = Frames(self._spark)
         try:
             self._store.write_state(state_at(frames, self._store, cn), cn)

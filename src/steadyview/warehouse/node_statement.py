@@ -11,13 +11,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_type
 
 from steadyview.changes import arrow_type
-from steadyview.delta.files import FileEntry, check_whole
-from steadyview.delta.parquet import CHECKED, reading
+from steadyview.delta.files import check_whole
 from steadyview.engine.bags import copies
 from steadyview.engine.block_inputs import BlockInputs
 from steadyview.engine.frames import new_file
@@ -189,7 +187,7 @@ class NodeStatement:
         if sum(f.rows for f in files) > _SCANNED or not self.small:
             return None
         wanted = self._touching(fold, after, upto)
-        found = self._found(files, wanted, self._store.state_cn(), after)
+        found = self._store.state_rows(after, wanted)
         if found.num_rows <= _WORTH_A_STATEMENT or not fold.keys:
             return found
         return self._narrowed(fold, found, after, upto)
@@ -207,21 +205,6 @@ class NodeStatement:
                 values = pc.unique(touched[key.name].cast(found[key.name].type))
                 found = found.filter(pc.is_in(found[key.name], value_set=values))
         return found
-
-    def _found(
-        self, files: list[FileEntry], keys: pc.Expression | None, at: int, after: int
-    ) -> pa.Table:
-        schema = pa.schema([(n, arrow_type(t)) for n, t in self._store.shape.state])
-        schema = schema.append(pa.field(CN, pa.int64()))
-        cn = pc.field(CN)
-        wanted = cn.is_null() | ((cn > at) & (cn <= after))
-        if keys is not None:
-            wanted = wanted & keys
-        paths = [f.path for f in files]
-        if not paths:
-            return schema.empty_table()
-        with reading(self._store.folder, paths):
-            return ds.dataset(paths, schema=schema, format=CHECKED).to_table(filter=wanted)
 
     def _touching(self, fold: Fold, after: int, upto: int) -> pc.Expression | None:
         """A filter that keeps every key that a row of the window's versions can have."""

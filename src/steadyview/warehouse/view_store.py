@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
@@ -31,7 +32,7 @@ from steadyview.changes import arrow_type
 from steadyview.crash_points import crash_point
 from steadyview.delta import AddedFile, FileEntry, ParquetSink, Table, slug
 from steadyview.delta.durability import make_folder
-from steadyview.delta.parquet import reading
+from steadyview.delta.parquet import CHECKED, reading
 
 _FOLDER = re.compile(r".+-\d+")
 DELTA, BASE, STEPS, STATE = "delta", "base", "steps", "state"
@@ -191,6 +192,18 @@ class ViewStore:
         at = self.state_cn()
         steps = [f for f in self.steps.files() if f.may_hold(CN, at + 1, upto)]
         return [*self.state.files(), *steps]
+
+    def state_rows(self, upto: int, wanted: pc.Expression | None = None) -> pa.Table:
+        """The rows of these files that belong to the state at cn `upto`; several for a key."""
+        schema = pa.schema([(n, arrow_type(t)) for n, t in self.shape.state])
+        schema = schema.append(pa.field(CN, pa.int64()))
+        paths, cn = [f.path for f in self.state_files(upto)], pc.field(CN)
+        if not paths:
+            return schema.empty_table()
+        here = cn.is_null() | ((cn > self.state_cn()) & (cn <= upto))
+        with reading(self.folder, paths):
+            found = ds.dataset(paths, schema=schema, format=CHECKED)
+            return found.to_table(filter=here if wanted is None else here & wanted)
 
     def write_base(self, rows: DataFrame | pa.Table, cn: int, removes: list[str]) -> Base:
         """Make `rows` (base columns; of Spark also `_bucket`) the base at cn, for `removes`."""
