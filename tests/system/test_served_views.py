@@ -293,12 +293,14 @@ def test_two_warehouses_do_not_serve_one_view_from_one_store(
     views = {"plain": VIEWS["plain"]}
     with steadyview.open(project(tmp_path / "one", database, file, views), spark=spark) as wh:
         wh.run_once()
-        other = project(tmp_path / "two", database, file, views)
+        other = SqliteFile(tmp_path / "other.db")
+        other.create("t", "id INTEGER PRIMARY KEY, g TEXT")
         with (
-            steadyview.open(other, spark=spark) as second,
+            steadyview.open(project(tmp_path / "two", other, file, views), spark=spark) as second,
             pytest.raises(StoreRefused, match="another warehouse"),
         ):
             second.run_once()
+        other.close()
         database.writer().execute("INSERT INTO t VALUES (5, 'z')")
         wh.run_once()
         check(wh, ["plain"])

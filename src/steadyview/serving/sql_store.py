@@ -163,7 +163,7 @@ class SqlStore(SqlStreams):
             values = (records.name, records.view, last + 1, node, layout.to_json())
             self.run(f"INSERT INTO steadyview_records VALUES ({marks})", values)
             if not layout.sums:
-                sql = f"INSERT INTO steadyview_positions VALUES ({mark}, {mark}, 0, 0, 0)"
+                sql = f"INSERT INTO steadyview_positions VALUES ({mark}, {mark}, -1, -1, 0)"
                 self.run(sql, (records.name, CHANGES))
         crash_point("records-begun")
         return records
