@@ -261,7 +261,8 @@ class SqlStore(SqlStreams):
                 f" WHERE records = {mark} AND stream = {mark} AND floor < {mark}"
             )
             self.run(sql, (floor, records.name, stream, floor))
-            covered, values = f"{CN} <= {mark}", (floor,)
+            values: Values = (floor,)
+            covered = f"{CN} <= {mark}"
             if records.layout.sums:
                 covered, values = self.covered, (records.name,)
             # after the floor: whoever writes has seen it by now, or was waited for
@@ -374,8 +375,8 @@ class SqlStore(SqlStreams):
         """What readers see: the rows at the watermark, with the cn of each row's last change."""
         layout, table = records.layout, self.quoted(records.name)
         if layout.sums:
-            listed = ", ".join(self.quoted(name) for name, _ in layout.columns)
-            return f"SELECT {listed}, {KEY} FROM {table} WHERE NOT {self.dead}"
+            columns = ", ".join(self.quoted(name) for name, _ in layout.columns)
+            return f"SELECT {columns}, {KEY} FROM {table} WHERE NOT {self.dead}"
         listed = [
             f"r.{self.quoted(n)}"
             if n in layout.key
