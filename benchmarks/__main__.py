@@ -26,7 +26,7 @@ from benchmarks.sizes import FULL, SMOKE, Sizes
 
 SECTIONS = (
     *("small_batch", "once", "many_views", "gates", "compression"),
-    *("policies", "compensation", "together"),
+    *("policies", "compensation", "together", "serving"),
 )
 """Each in a process and a Spark of its own, one after the other."""
 

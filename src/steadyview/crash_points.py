@@ -2,11 +2,11 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD`, `LIFE`, `WHOLE`, `READERS`, `GATES` and
-`COMPRESSION` name them all, in the order in which a batch, the housekeeping after it, a long first
-build, a change of view files, a view that is recomputed, a reader of changes, a time that is bound
-and a compression of changes pass them, so that a test can loop over
-them; an unknown name is refused, so that none is missed.
+crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD`, `LIFE`, `WHOLE`, `READERS`, `GATES`,
+`COMPRESSION` and `SERVING` name them all, in the order in which a batch, the housekeeping after it,
+a long first build, a change of view files, a view that is recomputed, a reader of changes, a time
+that is bound, a compression of changes and a store pass them, so that a test can loop over them; an
+unknown name is refused, so that none is missed.
 """
 
 from __future__ import annotations
@@ -77,8 +77,16 @@ COMPRESSION = (
     "range-published",
     "range-finished",
 )
+SERVING = (
+    "records-begun",
+    "records-written",
+    "records-switched",
+    "position-moved",
+    "floor-raised",
+)
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + WHOLE + READERS + GATES + COMPRESSION)
+_BESIDE = WHOLE + READERS + GATES + COMPRESSION + SERVING
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + _BESIDE)
 _reached: Counter[str] = Counter()
 
 

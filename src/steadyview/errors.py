@@ -13,6 +13,7 @@
     │   ├── ColumnLost               a column was dropped, retyped, or cannot be kept exactly
     │   ├── WarehouseHeld            another process holds the warehouse's lease
     │   ├── LeaseLost                another process has taken over the warehouse from this one
+    │   ├── StoreRefused             a serving store lacks a right, or holds something else
     │   ├── OutsideRetention         the state asked for is not kept (any more, or yet)
     │   │   └── GateOpen                 a time is asked for that is not bound to a commit yet
     │   └── StorageDamaged           a file of the warehouse is missing, foreign or unreadable
@@ -20,6 +21,7 @@
         ├── TooStale                 an answer would be older than the caller allows
         ├── SourceUnavailable        a source does not answer
         ├── ClockAhead               the machine's clock is ahead of those of the sources
+        ├── StoreUnavailable         a serving store does not answer
         └── StorageUnavailable       the warehouse's disk is full or does not answer
 
 Messages are three parts: the fact (lower case, names in double quotes), an optional detail, an
@@ -149,6 +151,10 @@ class LeaseLost(DefiniteError):
     """Another process has taken the warehouse over: this one may write nothing any more."""
 
 
+class StoreRefused(DefiniteError):
+    """A serving store lacks a right that we need, holds something else, or takes a value not."""
+
+
 class OutsideRetention(DefiniteError):
     """The state asked for lies before the oldest or after the newest that is kept."""
 
@@ -171,6 +177,10 @@ class SourceUnavailable(TransientError):
 
 class ClockAhead(TransientError):
     """The machine's clock shows a time that other clocks do not know: nothing is done by it."""
+
+
+class StoreUnavailable(TransientError):
+    """A serving store does not answer (down, network, full)."""
 
 
 class StorageUnavailable(TransientError):

@@ -39,6 +39,7 @@ from steadyview.runtime.schemas import (
     record_relations,
 )
 from steadyview.runtime.status import RunSummary
+from steadyview.runtime.store_keeping import StoreKeepers
 from steadyview.runtime.view_files import ReaderPlace, ViewFiles, finish
 from steadyview.warehouse.view_store import adopt_folders
 
@@ -122,6 +123,7 @@ class Keeping:
         self._housekeeping = Housekeeping(parts)
         self._compressing = Compressing(parts)
         self.tables = Tables(parts)
+        self.stores = StoreKeepers(parts)
         self._builder: threading.Thread | None = None
         self._builder_error: Exception | None = None
         self._signature = self._view_files()
@@ -168,6 +170,7 @@ class Keeping:
         self._stop = stop
         self.captures.conditions.patient = False
         self.captures.start()
+        self.stores.start()
         threading.Thread(target=self._warm, name="start-spark", daemon=True).start()
         try:
             self._follow(stop, report)
@@ -223,6 +226,7 @@ class Keeping:
             lambda _: self.captures.close_gates(),
             self._maintainer.refresh_due,
         )
+        unserved = self.stores.now()
         self._maintainer.apply()
         self.tables.now()
         self._compressing.now()
@@ -236,7 +240,7 @@ class Keeping:
         for error in (*wrong.values(), *self._maintainer.losses.defects().values()):
             raise error
         self._maintainer.faults.check()
-        for error in self.tables.errors().values():
+        for error in (*self.tables.errors().values(), *(t.error for t in unserved)):
             raise error
         cn = self._parts.catalog.commits.last_cn()
         return RunSummary(
@@ -293,6 +297,7 @@ class Keeping:
             self._maintainer.end_building()
         self._auditor.end()
         self.captures.stop()
+        self.stores.stop()
         self.tables.stop()
         while self._auditing():
             self._auditor.end()
@@ -346,8 +351,10 @@ class Keeping:
         if due:
             with self.captures.news.unhurried():
                 self._maintainer.turn(available)
+            self.stores.wake()
         if not self._stop.is_set():
             self._maintainer.one_by_one(available, TURN)
+            self.stores.wake()
         self._measure()
         if not self._stop.is_set():
             self._maintainer.apply()
@@ -407,6 +414,7 @@ class Keeping:
         """The same where nothing else is to be done."""
         self.captures.start()
         refreshed = self._maintainer.refresh(wanted)
+        self.stores.now()
         self.tables.now()
         return refreshed
 
