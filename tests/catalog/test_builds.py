@@ -10,6 +10,7 @@ import pytest
 from steadyview.catalog import Catalog, StoredSpan
 from steadyview.changes import Loss, RelationName
 from tests.catalog.clocks import SetClock
+from tests.catalog.test_database import without_gates
 
 ORDERS = RelationName("sales", ("public", "orders"))
 GOODS = RelationName("stock", ("goods",))
@@ -69,6 +70,6 @@ def test_a_catalog_of_format_2_is_brought_up_to_date(tmp_path: Path) -> None:
         connection.execute("DROP TABLE gaps")
         connection.execute("DROP TABLE refreshes")
         connection.execute("DROP TABLE subscriptions")
-        connection.execute("UPDATE warehouse SET format = 2")
+        without_gates(connection, 2)
     with Catalog.create(tmp_path, SetClock()) as catalog:
         assert catalog.builds.all() == []
