@@ -21,8 +21,9 @@ from steadyview.runtime.routes import Route
 from steadyview.runtime.staleness import OnStale, Staleness
 from steadyview.runtime.warehouse import Warehouse
 from steadyview.views.routing import Routed
+from tests.crash.running import Running, published
 from tests.system.databases import PostgresDatabase, SqliteFile, write_project
-from tests.system.maintained import bag
+from tests.system.maintained import bag, table_bag
 from tests.system.test_answers import GROUPED, World, commit, rows_of
 from tests.system.test_refreshes import view
 from tests.views.routes import Pair, pair
@@ -247,6 +248,23 @@ def test_explain_tells_which_view_answers_and_why_the_others_do_not(
 
 def steadyview_plan(plan):
     return type(plan).of(plan.to_dict())
+
+
+def test_the_run_answers_and_explains_for_other_commands(
+    world: World, tmp_path: Path, spark: SparkSession
+) -> None:
+    with opened(world, tmp_path, spark, "immediate") as wh, Running(wh) as running:
+        running.until(published)
+        world.database.writer().execute("INSERT INTO u VALUES (1, 5)")
+        with steadyview.open(tmp_path / "project") as other:
+            told = other.told(Wanted(TABLES, route=Route.require))
+            world.keep(told.facts.cn)
+            assert told.facts.route is not None
+            assert told.facts.route["view"] == "v_immediate"
+            assert table_bag(told.table) == world.expected(TABLES, told.facts.cn)
+            plan = other.routes(Wanted(TABLES))
+            assert plan.taken is not None
+            assert plan.taken.rule == "same text"
 
 
 def test_a_query_that_cannot_capture_what_it_needs_is_to_be_asked_again(
