@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -168,7 +169,9 @@ def test_a_store_whose_server_is_killed_is_brought_up_again(
     database: SqliteFile, keeper: Warehouse, tmp_path: Path, family: str
 ) -> None:
     dice = random.Random(3)
-    server: Any = Server(tmp_path / "pg") if family == "postgresql" else _redis(tmp_path)
+    # not below pytest's own folder, which the server's user may not enter
+    folder = Path(tempfile.mkdtemp(prefix="steadyview-store-"))
+    server: Any = Server(folder / "data") if family == "postgresql" else _redis(folder)
     try:
         with serving(keeper, Place(family, {"type": family, "url": server.url})) as wh:
             for _ in range(2):
@@ -193,6 +196,7 @@ def test_a_store_whose_server_is_killed_is_brought_up_again(
                 keepers.stop()
     finally:
         server.delete()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _OwnRedis(RedisServer):
