@@ -205,7 +205,7 @@ class _FileReader:
         if self._at:
             properties = self._clauses()
             self._check_policy(properties)
-            self._check_serving(properties)
+            self._check_served(properties)
         if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
             way = misspelt_word(self._source, self._at, ("SELECT", "CREATE", "WITH"))
             fact = "holds no SELECT here"
@@ -353,8 +353,8 @@ class _FileReader:
                 fact = f"may be recomputed, and the policy '{policy}' needs its single changes"
                 self._refuse_beside("steadyview.fallback", fact, way)
 
-    def _check_serving(self, properties: Mapping[str, str]) -> None:
-        """Refuse a key of records that are nowhere."""
+    def _check_served(self, properties: Mapping[str, str]) -> None:
+        """Refuse a key of records that are in no store."""
         if "steadyview.serve" not in properties:
             way = "add 'steadyview.serve', or leave the key out"
             fact = "names a key of records, and no store for them: '{}'"
