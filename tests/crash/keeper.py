@@ -93,8 +93,17 @@ class Keeper:
         return self._warehouse.compress(view, until).to_dict()
 
     def run(self) -> None:
-        """Until it is killed."""
-        self._warehouse.run(threading.Event())
+        """Until it is killed; answers when it is at work."""
+        begun, never = threading.Event(), threading.Event()
+
+        def work() -> None:
+            try:
+                self._warehouse.run(never, lambda _: begun.set())
+            finally:
+                begun.set()
+
+        threading.Thread(target=work, daemon=True).start()
+        begun.wait()
 
     def changed(self, view: str) -> list[int]:
         """At which cns the view changed, the last ones."""

@@ -336,7 +336,9 @@ class Maintainer:
         reached: dict[int, Done] = {}
         with self._scratch() as (frames, folder):
             recomputed = WholeViews(self._parts, self._project, whole, moment, folder, frames)
-            if works:
+            # none of it is shown before all of it: what reads them need not wait for the end
+            failed = any(d.failed for d in recomputed.done())
+            if works and not failed:
                 relations = RelationInputs(frames, folder, moment, admitted, self._parts.log)
                 others = Others(recomputed.standing(standing), self._parts.catalog.gaps)
                 batch = Batch(frames, folder, moment, relations, others)
