@@ -64,6 +64,7 @@ def test_runs_answer_like_a_list_of_single_transactions(
         commits, entries = catalog.commits, naive.entries
         assert commits.last_cn() == len(entries)
         _check_single(catalog, entries)
+        _check_nearest(catalog, entries)
         _check_ranges(catalog, entries)
         _check_times(catalog, entries)
 
@@ -76,6 +77,16 @@ def _check_single(catalog: Catalog, entries: list[tuple[str, int, int]]) -> None
     for cn in range(len(entries) + 1):
         seen = {n: sum(s == n for s, _, _ in entries[:cn]) for n in NAMES}
         assert _seen(catalog, cn) == seen
+
+
+def _check_nearest(catalog: Catalog, entries: list[tuple[str, int, int]]) -> None:
+    """The source's commits on either side of every cn."""
+    for name in NAMES:
+        own = [cn for cn, (source, _, _) in enumerate(entries, start=1) if source == name]
+        for cn in range(len(entries) + 1):
+            before, after = [c for c in own if c <= cn], [c for c in own if c > cn]
+            assert catalog.commits.last_upto(name, cn) == max(before, default=None)
+            assert catalog.commits.first_after(name, cn) == min(after, default=None)
 
 
 def _seen(catalog: Catalog, cn: int) -> dict[str, int]:
