@@ -35,7 +35,7 @@ from steadyview.warehouse.apply import Applier
 from steadyview.warehouse.view_store import ViewStore
 
 HOUR = 3_600_000_000
-PRODUCTS, AT_ONCE = 20_000, 100
+PRODUCTS, AT_ONCE = 2_000, 100
 KINDS = {
     "sums": (
         "SELECT product, COUNT(*) AS sold, SUM(cents) AS cents FROM shop.sales GROUP BY product"
