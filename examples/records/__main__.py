@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -70,8 +70,9 @@ def measure(histories: int, jobs: int, kept: Kept, until: float) -> RecordFindin
         missing = [which for which in cells() if which not in kept]
         wanted = {which: _stretches(pool, which, histories) for which in missing}
         for number, (which, futures) in enumerate(wanted.items(), 1):
-            is_late = monotonic() > until
-            if is_late and sum(future.cancel() for future in futures):
+            if monotonic() > until:
+                _cancel(wanted)
+            if any(future.cancelled() for future in futures):
                 continue
             seen = reduce(add, (future.result().seen for future in futures))
             kept.add(which, asdict(seen))
@@ -79,6 +80,13 @@ def measure(histories: int, jobs: int, kept: Kept, until: float) -> RecordFindin
         there = [which for which in cells() if which in kept]
         found = {which: LevelCell(*which, Levels(**kept[which])) for which in there}
         return RecordFindings(histories, found, figures, _drawings(pool, found, kept))
+
+
+def _cancel(wanted: Mapping[tuple[str, str, str], Sequence[Future[LevelCell]]]) -> None:
+    """Whatever is not begun."""
+    for futures in wanted.values():
+        for future in futures:
+            future.cancel()
 
 
 @contextmanager
