@@ -189,7 +189,9 @@ def _sentences(found: RecordFindings) -> str:
                 seed = cell.seen.first[level]
                 lines.append(f"- {row}, {column} ({seed}): {cell.seen.example[level]}.")
     pairwise = f"{pairs:,} are strong as printed, pair by pair"
-    return f"""Of {weak:,} histories of MIN that are only weak, {pairwise}.
+    return f"""### Pairs, and what was seen
+
+Of {weak:,} histories of MIN that are only weak, {pairwise}.
 
 <details><summary>The first history of each (its seed), and what it showed</summary>
 
