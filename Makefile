@@ -8,7 +8,7 @@ JOBS   ?= 2
 SHELL  := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test soak lint format docs papers simulate live-levels bench bench-smoke bench-tpch clean prerequisites
+.PHONY: help install demo test soak lint format docs papers records simulate live-levels bench bench-smoke bench-tpch clean prerequisites
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ docs: .venv/.installed-dev ## Check the docs: links, commands, toml and SQL snip
 
 papers: .venv/.installed-dev ## The papers' figures and tables, measured (under 5 minutes); writes docs/results/papers.md
 	@$(PY) -m examples.papers
+
+records: .venv/.installed-dev ## Records kept by view managers: levels by view, technique and fault; Figures 2 to 8 (ten minutes); writes docs/results/records.md
+	@$(PY) -m examples.records $(ARGS)
 
 simulate: .venv/.installed-dev ## Every algorithm in every scenario over SEEDS histories each, on JOBS processes
 	@.venv/bin/steadyview simulate --algorithm all --seeds 1..$(SEEDS) --jobs $(JOBS)

@@ -108,7 +108,7 @@ Written by `make papers`; a second run writes the same. The algorithms are the p
 machines, run in the simulator (sources, channels and schedules in memory) and judged by the
 checker, which knows nothing of them. The examples of the papers, step by step, are the scripts in
 `tests/papers/examples/` and `tests/papers/deferred/`. What each algorithm is:
-[algorithms.md](../algorithms.md).
+[algorithms.md](../algorithms.md). Views kept record by record: [records.md](records.md).
 
 S96: Zhuge, Garcia-Molina, Wiener, *The Strobe Algorithms for Multi-Source Warehouse Consistency*,
 PDIS 1996. A97: Agrawal, El Abbadi, Singh, Yurek, *Efficient View Maintenance at Data Warehouses*,
