@@ -24,7 +24,7 @@ from benchmarks.place import CACHE, HERE, RESULTS, Told, alone
 from benchmarks.running import measured
 from benchmarks.sizes import FULL, SMOKE, Sizes
 
-SECTIONS = ("small_batch", "once", "many_views")
+SECTIONS = ("small_batch", "once", "many_views", "serving")
 """Each in a process and a Spark of its own, one after the other."""
 
 

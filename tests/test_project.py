@@ -229,3 +229,37 @@ def test_a_zone_that_is_none_is_refused_with_the_nearest(folder):
 def test_a_zone_is_the_name_of_one(folder, value):
     error = refusal(folder, SHOP.replace('"shop"', f'"shop"\ntimezone = {value}'))
     assert '"timezone" in [project]' in error.message
+
+
+STORES = """
+[stores.cache]
+type = "sqlite"
+path = "cache.db"
+
+[stores.far]
+type = "redis"
+url = "redis://:${SALES_PASSWORD}@host/0"
+"""
+
+
+def test_stores_are_read_and_their_secrets_never_show(folder):
+    (folder / "steadyview.toml").write_text(SHOP + STORES)
+    project = load_project(folder, ENVIRONMENT)
+    assert project.stores["cache"] == {"type": "sqlite", "path": str(folder / "cache.db")}
+    assert project.stores["far"]["url"] == "redis://:s3cret@host/0"
+    assert "s3cret" not in repr(project)
+    assert list(load_project(folder, {}).unready_stores) == ["far"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fact"),
+    [
+        (('type = "redis"', 'type = "rediss"'), 'not a kind of store we know: "rediss"'),
+        (('path = "cache.db"', ""), 'lacks "path"'),
+        (('path = "cache.db"', 'path = "x"\nurl = "y"'), 'unknown key "url"'),
+        (("[stores.far]", "[stores.Cache]"), "differ only in case"),
+        (("[stores.far]", '[stores."a b"]'), "cannot be a store name"),
+    ],
+)
+def test_a_store_that_is_described_wrong_is_refused(folder, change, fact):
+    assert fact in refusal(folder, SHOP + STORES.replace(*change)).message

@@ -24,6 +24,7 @@ from rich.console import Console
 from examples.demo import shop
 from examples.demo.later import show_later
 from examples.demo.report import print_report
+from examples.demo.served import LiveGets
 from examples.demo.watching import Watcher
 from examples.embedded_postgres import EmbeddedPostgres, place_without_spaces
 from steadyview.cli.opening import opened
@@ -66,11 +67,14 @@ def run_demo(folder: Path, seconds: float) -> int:
         warehouse = running.enter_context(opened(folder))
         # Beside the views, but never shown in them: what the same answers give uncompensated.
         shadow = Shadow(Path(running.enter_context(tempfile.TemporaryDirectory())))
-        watch(warehouse, seconds, shadow)
+        gets = LiveGets(folder)
+        with gets:
+            watch(warehouse, seconds, shadow)
         done = finish(writers)
         say("writers stopped; taking in what they wrote last")
         warehouse.run_once()
         middle = print_report(warehouse, shadow, done)
+        print(*gets.told(warehouse), sep="\n")
         show_later(warehouse, folder, url, Console())
         return middle
 
@@ -124,7 +128,7 @@ def say(text: str) -> None:
 
 
 def print_what_next(folder: Path, middle: int) -> None:
-    """Three commands to try on what was left behind; none of them needs a source."""
+    """Commands to try on what was left behind; none of them needs a source."""
     print(f"The project is in {folder}/ (its PostgreSQL is stopped). Try:\n")
     program = Path(sys.executable).with_name("steadyview")
     near = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
@@ -132,6 +136,7 @@ def print_what_next(folder: Path, middle: int) -> None:
         'query "SELECT * FROM revenue_by_region ORDER BY revenue DESC"',
         f'query "SELECT * FROM revenue_by_region ORDER BY revenue DESC" --at {middle}',
         "history revenue_by_region --limit 10",
+        "get revenue_by_region north",
     ):
         print(f"  {near} {command} --project {shlex.quote(str(folder))}")
     print(f"\n{folder}/start-postgres.sh starts its PostgreSQL again; then run and verify work.")

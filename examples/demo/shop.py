@@ -56,11 +56,15 @@ tables = ["public.orders", "public.order_lines"]
 type = "sqlite"
 path = "crm.db"
 tables = ["customers"]
+
+[stores.shop_cache]
+type = "sqlite"
+path = "cache.db"
 """
 _VIEWS = {
     "revenue_by_region": """\
 CREATE MATERIALIZED VIEW revenue_by_region
-TBLPROPERTIES ('steadyview.level' = 'complete')
+TBLPROPERTIES ('steadyview.level' = 'complete', 'steadyview.serve' = 'shop_cache')
 AS SELECT c.region, COUNT(*) AS lines, SUM(l.price * l.quantity) AS revenue
    FROM sales.orders o
    JOIN sales.order_lines l ON l.order_id = o.id

@@ -2,9 +2,10 @@
 
 `STEADYVIEW_CRASH_AT=log-committed` ends the process (SIGKILL: nothing is cleaned up, as in a power
 cut) the first time that place is reached; `log-committed:3` the third time. Without the variable a
-crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD` and `LIFE` name them all, in the order in
-which a batch, the housekeeping after it, a long first build and a change of view files pass them,
-so that a test can loop over them; an unknown name is refused, so that none is missed.
+crash point costs two lookups. `BATCH`, `TIDYING`, `BUILD`, `LIFE`, `READERS` and `SERVING` name
+them all, in the order in which a batch, the housekeeping after it, a long first build, a change of
+view files, a reader of changes and a store pass them, so that a test can loop over them; an unknown
+name is refused, so that none is missed.
 """
 
 from __future__ import annotations
@@ -62,8 +63,15 @@ READERS = (
     "changes-handed-out",
     "changes-acknowledged",
 )
+SERVING = (
+    "records-begun",
+    "records-written",
+    "records-switched",
+    "position-moved",
+    "floor-raised",
+)
 
-_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS)
+_NAMES = frozenset(BATCH + TIDYING + BUILD + LIFE + READERS + SERVING)
 _reached: Counter[str] = Counter()
 
 

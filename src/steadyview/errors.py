@@ -12,11 +12,13 @@
     │   ├── SourceDiverged           a source's rows contradict the changes captured from it
     │   ├── ColumnLost               a column was dropped, retyped, or cannot be kept exactly
     │   ├── WarehouseHeld            another process holds the warehouse's lease
+    │   ├── StoreRefused             a serving store lacks a right, or holds something else
     │   ├── OutsideRetention         the state asked for is not kept (any more, or yet)
     │   └── StorageDamaged           a file of the warehouse is missing, foreign or unreadable
     └── TransientError           the same call may succeed later
         ├── TooStale                 an answer would be older than the caller allows
         ├── SourceUnavailable        a source does not answer
+        ├── StoreUnavailable         a serving store does not answer
         └── StorageUnavailable       the warehouse's disk is full or does not answer
 
 Messages are three parts: the fact (lower case, names in double quotes), an optional detail, an
@@ -142,6 +144,10 @@ class WarehouseHeld(DefiniteError):
     """Another process holds the lease of this warehouse."""
 
 
+class StoreRefused(DefiniteError):
+    """A serving store lacks a right that we need, holds something else, or takes a value not."""
+
+
 class OutsideRetention(DefiniteError):
     """The state asked for lies before the oldest or after the newest that is kept."""
 
@@ -156,6 +162,10 @@ class TooStale(TransientError):
 
 class SourceUnavailable(TransientError):
     """A source does not answer (down, network, too many connections)."""
+
+
+class StoreUnavailable(TransientError):
+    """A serving store does not answer (down, network, full)."""
 
 
 class StorageUnavailable(TransientError):

@@ -13,12 +13,14 @@ from steadyview.cli import (
     check,
     check_history,
     explain,
+    get,
     graph,
     history,
     init,
     query,
     refresh,
     run,
+    serve,
     simulate,
     source,
     status,
@@ -48,11 +50,13 @@ app.command("run")(run.command)
 app.command("refresh")(refresh.command)
 app.command("status")(status.command)
 app.command("query")(query.command)
+app.command("get")(get.command)
 app.command("history")(history.command)
 app.command("subscribe")(subscribe.command)
 app.command("verify")(verify.command)
 app.command("check-history")(check_history.command)
 app.command("simulate")(simulate.command)
+app.add_typer(serve.app, name="serve")
 app.add_typer(source.app, name="source")
 app.add_typer(subscription.app, name="subscription")
 app.add_typer(view.app, name="view")

@@ -87,7 +87,7 @@ def _store_by_spark(
     ddl = ", ".join(f"c{i} {relation.columns[i].type}" for i in columns)
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     with spark_told(path):
-        with _this_python(spark):
+        with this_python(spark):
             rows = numbers.mapInArrow(_reader(list(tasks)), ddl)
         rows.write.mode("overwrite").parquet(str(path))
         files = sorted(str(p) for p in path.glob("*.parquet"))
@@ -95,7 +95,7 @@ def _store_by_spark(
 
 
 @contextmanager
-def _this_python(spark: SparkSession) -> Iterator[None]:
+def this_python(spark: SparkSession) -> Iterator[None]:
     """Executors on this machine run this Python: the first on the path may not know our tasks."""
     context = spark.sparkContext
     given = context.pythonExec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,15 +91,19 @@ def _fact(error: SteadyviewError) -> str:
     return error.message + (f": {error.detail}" if error.detail else "")
 
 
-def checked(plan: Planned | Refused) -> ViewCheck:
-    """The verdict of one plan."""
+def checked(plan: Planned | Refused, stores: Collection[str] = ()) -> ViewCheck:
+    """The verdict of one plan; `stores`: those that views can be served from."""
     if isinstance(plan, Refused):
         return _because(plan.name, plan.path, "refused", plan.refusal)
     assert plan.path is not None, "a view that is planned has a file"
+    warnings = plan.warnings
+    served = None if plan.text is None else plan.text.serve
+    if served is not None and served not in stores:
+        warnings += (f'it is not served: steadyview.toml has no [stores.{served}]',)
     if plan.refusal is not None:
         found = _because(plan.name, plan.path, plan.kind, plan.refusal)
-        return replace(found, warnings=plan.warnings)
-    return ViewCheck(plan.name, plan.path, plan.kind, warnings=plan.warnings)
+        return replace(found, warnings=warnings)
+    return ViewCheck(plan.name, plan.path, plan.kind, warnings=warnings)
 
 
 def _because(name: str, path: Path, verdict: str, refusal: ViewRefused) -> ViewCheck:

@@ -26,6 +26,7 @@ from steadyview.plans.union_all import UnionAll
 from steadyview.runtime.known_columns import KnownColumns
 from steadyview.runtime.plan_words import PARTS, PlanWords, said
 from steadyview.runtime.planning import VERSIONS, Planned, rank
+from steadyview.runtime.served_rows import LEVEL, WAY
 from steadyview.views.parse import IMMEDIATE
 
 Element = dict[str, Any]
@@ -76,6 +77,7 @@ def explain(
         "policy": None if plan.text is None else plan.text.policy,
         "schedule": None if plan.text is None else plan.text.schedule,
         "algorithm": plan.algorithm_name,
+        "served": _served(plan),
         **stands,
         "columns": [{"name": n, "type": t} for n, t in plan.columns],
         "warnings": list(plan.warnings),
@@ -92,6 +94,19 @@ def explain(
     found["lookups"] = drawing.lookups
     found["indexes_wanted"] = _wanted(drawing.lookups)
     return Explanation(found)
+
+
+def _served(plan: Planned) -> dict[str, Any] | None:
+    """From which store it is served, in which way, and what that promises."""
+    if plan.text is None or plan.text.serve is None:
+        return None
+    key = list(plan.serve_key)
+    return {"store": plan.text.serve, "key": key, "way": WAY, "level": LEVEL}
+
+
+def _served_line(served: Mapping[str, Any]) -> str:
+    key = ", ".join(served["key"])
+    return f"served from its {served['way']} in {served['store']}, key ({key}): {served['level']}"
 
 
 def hidden_below(plan: Planned, known: Mapping[str, Planned]) -> list[Planned]:
@@ -312,6 +327,8 @@ def _lines(data: dict[str, Any]) -> list[str]:
     lines = [f"view   {data['view']}", f"kept   {how}", f"level  {data['level']}{_states(data)}"]
     if data["policy"] not in (None, IMMEDIATE):
         lines.append(f"shown  {data['policy']}, refreshed {data['schedule'] or 'on demand'}")
+    if data["served"]:
+        lines.append(_served_line(data["served"]))
     if data.get("cn") is not None:
         at = f" of {data['time']}" if data.get("time") else ""
         lines.append(f"state  {data['state']}, at cn {data['cn']}{at}")

@@ -42,7 +42,8 @@ class Glance:
         error: SteadyviewError | None,
     ) -> None:
         self._project, self._catalog, self._now = project, catalog, now
-        self._keeping, self._error = keeping, error
+        troubles = keeping.stores.troubles() if keeping else []
+        self._keeping, self._error = keeping, error or next((t.error for t in troubles), None)
         self._last = catalog.commits.last_cn()
         self._held = holder(project.warehouse)
 

@@ -38,6 +38,7 @@ from steadyview.runtime.schemas import (
     record_relations,
 )
 from steadyview.runtime.status import RunSummary
+from steadyview.runtime.store_keeping import StoreKeepers
 from steadyview.runtime.view_files import ReaderPlace, ViewFiles, finish
 from steadyview.warehouse.view_store import adopt_folders
 
@@ -119,6 +120,7 @@ class Keeping:
         )
         self._housekeeping = Housekeeping(parts)
         self.tables = Tables(parts)
+        self.stores = StoreKeepers(parts)
         self._builder: threading.Thread | None = None
         self._builder_error: Exception | None = None
         self._signature = self._view_files()
@@ -164,6 +166,7 @@ class Keeping:
         """Until `stop`: every admitted transaction reaches every view, every view its base."""
         self._stop = stop
         self.captures.start()
+        self.stores.start()
         threading.Thread(target=self._warm, name="start-spark", daemon=True).start()
         try:
             self._follow(stop, report)
@@ -218,6 +221,7 @@ class Keeping:
             lambda sources: self._maintainer.one_by_one(sources, None),
             self._maintainer.refresh_due,
         )
+        unserved = self.stores.now()
         self._maintainer.apply()
         self.tables.now()
         self._stand_still()
@@ -230,7 +234,7 @@ class Keeping:
         for error in (*wrong.values(), *self._maintainer.losses.defects().values()):
             raise error
         self._maintainer.faults.check()
-        for error in self.tables.errors().values():
+        for error in (*self.tables.errors().values(), *(t.error for t in unserved)):
             raise error
         cn = self._parts.catalog.commits.last_cn()
         return RunSummary(
@@ -287,6 +291,7 @@ class Keeping:
             self._maintainer.end_building()
         self._auditor.end()
         self.captures.stop()
+        self.stores.stop()
         self.tables.stop()
         while self._auditing():
             self._auditor.end()
@@ -337,8 +342,10 @@ class Keeping:
         if due:
             with self.captures.news.unhurried():
                 self._maintainer.turn(available)
+            self.stores.wake()
         if not self._stop.is_set():
             self._maintainer.one_by_one(available, TURN)
+            self.stores.wake()
         self._measure()
         if not self._stop.is_set():
             self._maintainer.apply()
@@ -387,6 +394,7 @@ class Keeping:
         """The same where nothing else is to be done."""
         self.captures.start()
         refreshed = self._maintainer.refresh(wanted)
+        self.stores.now()
         self.tables.now()
         return refreshed
 

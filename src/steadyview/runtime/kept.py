@@ -87,6 +87,7 @@ def described(plan: Planned, inputs: Mapping[str, int]) -> str:
             "table": None if plan.text is None else plan.text.table,
             "changes": None if plan.text is None else plan.text.changes,
             "refresh": None if plan.text is None else refresh_properties(plan.text),
+            "serve": served_in(plan),
             # without what the sources said of them last, which changes by itself
             "relations": [replace(r, evidence="").to_json() for r in plan.relations],
             "averages": plan.averages,
@@ -116,6 +117,9 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
     if found.get("changes") is not None:
         asked["steadyview.changes"] = found["changes"]
     asked |= found.get("refresh") or {}
+    served = found.get("serve") or {}
+    if served:
+        asked["steadyview.serve"] = served["store"]
     made = Planned(
         name,
         tuple((name, type_) for name, type_ in found.get("columns", ())),
@@ -126,6 +130,7 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
         averages=tuple(found.get("averages", ())),
         inherits=found.get("inherits", "complete"),
         over_every_state=found.get("over_every_state", True),
+        serve_key=tuple(served.get("key", ())),
         told=tuple(found.get("warnings", ())),
     )
     if algorithm == VERSIONS or plan is None or made.text is None or not made.relations:
@@ -198,6 +203,13 @@ def refresh_properties(text: ViewText) -> dict[str, str]:
         "steadyview.max_staleness",
     )
     return {name: text.properties[name] for name in names if name in text.properties}
+
+
+def served_in(plan: Planned) -> dict[str, Any] | None:
+    """In which store its records are, and by which key they are found."""
+    if plan.text is None or plan.text.serve is None:
+        return None
+    return {"store": plan.text.serve, "key": list(plan.serve_key)}
 
 
 def policy_of(row: ViewRow) -> str:

@@ -13,6 +13,7 @@ from steadyview.changes import RelationName, RelationSchema
 from steadyview.errors import ViewRefused
 from steadyview.maintenance.algorithms import Kind
 from steadyview.maintenance.fitting import fitted, promised
+from steadyview.plans.aggregates import Grouped
 from steadyview.plans.draft import Draft, DraftInput, RelationInput
 from steadyview.plans.operator import walk
 from steadyview.plans.plan import FromNode, FromRelation, Origin, PlanNode, hidden_name
@@ -20,6 +21,7 @@ from steadyview.plans.project import Project
 from steadyview.plans.scan import Scan
 from steadyview.runtime.project import ViewFile
 from steadyview.runtime.spark_types import Columns, SparkTypes
+from steadyview.serving.layout import taken_names
 from steadyview.views.analyze import analyze
 from steadyview.views.definition import Definition
 from steadyview.views.join_tree import JoinTree, join_tree
@@ -66,6 +68,8 @@ class Planned:
     """The lowest level of the nodes that it reads."""
     over_every_state: bool = True
     """Whether each of these has a state at every cn."""
+    serve_key: tuple[str, ...] = ()
+    """The columns by which its records are found in a store; none: it is not served."""
     told: tuple[str, ...] | None = None
     """The warnings that were found when it was planned; None: it is planned now."""
 
@@ -233,6 +237,46 @@ def _check_level(plan: Planned) -> Planned:
     )
 
 
+def with_serve_key(plan: Planned, grouped: Grouped | None) -> Planned:
+    """The plan with the key of its records, if it is to be served; SERVE_KEY if it has none.
+
+    `grouped`: what it is grouped by, for a view whose file names no key.
+    """
+    text = plan.text
+    if text is None or text.serve is None:
+        return plan
+    names = {name.lower(): name for name, _ in plan.columns}
+    unknown = [name for name in text.serve_key if name.lower() not in names]
+    key = tuple(names[n.lower()] for n in text.serve_key if n.lower() in names)
+    if not key and not unknown and grouped is not None:
+        key = _group_columns(plan, grouped)
+    types = dict(plan.columns)
+    fact = None
+    if unknown:
+        fact = f'has no column "{unknown[0]}" for the key of its records'
+    elif not key or len(set(key)) < len(key):
+        fact = "is to be served from a store, and no key of its records is known"
+    elif inexact := [name for name in key if types[name] in ("FLOAT", "DOUBLE")]:
+        fact = f'cannot have its records found by "{inexact[0]}": {types[inexact[0]]} is not exact'
+    elif taken := taken_names(plan.columns):
+        fact = f'has a column called "{taken[0]}", a name that stores need for themselves'
+    if fact is None:
+        return replace(plan, serve_key=key)
+    line, column = text.serve_at
+    hint = BY_CODE["SERVE_KEY"].hint
+    found = f'view "{plan.name}" {fact}'
+    raise ViewRefused("SERVE_KEY", found, line=line, column=column, hint=hint)
+
+
+def _group_columns(plan: Planned, grouped: Grouped) -> tuple[str, ...]:
+    """The columns that show what the view is grouped by; none, unless all of it is shown."""
+    shown = {sql: place for place, (_, sql) in reversed([*enumerate(grouped.outputs)])}
+    keys = [name for name, _ in grouped.keys]
+    if not all(name in shown for name in keys):
+        return ()
+    return tuple(plan.columns[shown[name]][0] for name in keys)
+
+
 def plan_views(
     spark_types: SparkTypes,
     files: Sequence[ViewFile],
@@ -320,6 +364,7 @@ class _Planning:
                 raise _in_own_words(self._types, text, used, refusal) from None
             columns = _recomputed_types(self._types, text, used, refusal)
             found = Planned(text.name, columns, used, None, text, path, refusal=refusal)
+            found = with_serve_key(found, None)
             self._plans[text.name] = _check_level(found)
             return [found]
 
@@ -332,6 +377,7 @@ class _Planning:
             hint = "a snapshot reads tables of sources alone: read those, or ask for 'dpda'"
             raise ViewRefused("PARENT", fact, hint=hint)
         found = Planned(text.name, self._types.of_text(text, used), used, None, text, path)
+        found = with_serve_key(found, None)
         self._plans[text.name] = _check_level(found)
         return found
 
@@ -370,6 +416,7 @@ class _Planning:
         )
         new = [h for h in hidden[:-1] if h.name not in self._plans]
         view = _check_level(_inheriting(view, {**self._plans, **{h.name: h for h in new}}))
+        view = with_serve_key(view, draft.drafts[-1].grouped)
         self._plans.update({p.name: p for p in [*new, view]})
         return [*dict.fromkeys(new), view]
 

@@ -4,7 +4,7 @@ Claim: what `load_project` returns is complete and of the right kinds (every `${
 every path absolute, every name an identifier), so that nothing later asks "is this key there?".
 Assumes: nobody edits the folder while it is read.
 Not promised: that a source can be reached or a view maintained; `steadyview check` says that.
-Secrets: settings of sources and of Spark never show in a `repr` or in an error.
+Secrets: settings of sources, stores and of Spark never show in a `repr` or in an error.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ from steadyview.timing import UnknownZone, check_zone
 FILE_NAME = "steadyview.toml"
 DEFAULT_RETENTION = timedelta(days=7)
 
-_SECTIONS = ("project", "spark", "sources")
+_SECTIONS = ("project", "spark", "sources", "stores")
 _PROJECT_KEYS = ("name", "warehouse", "retention", "timezone", "shared", "class_archive")
 # Keys of a source by family: the first ones are required. `path` is a file beside steadyview.toml.
 _SOURCE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "postgresql": (("type", "url", "tables"), ("slot", "publication", "audit")),
     "sqlite": (("type", "path", "tables"), ("audit",)),
+}
+_STORE_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "sqlite": (("type", "path"), ()),
+    "postgresql": (("type", "url"), ("schema",)),
+    "redis": (("type", "url"), ("prefix",)),
 }
 AUDITS = ("daily", "off")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -51,6 +56,13 @@ _EXAMPLES = {
     "path": '"crm.db"',
     "tables": '["orders", "order_lines"]',
     "audit": '"daily"',
+    "schema": '"steadyview"',
+    "prefix": '"steadyview"',
+}
+_STORE_EXAMPLES = {
+    "type": '"sqlite", "postgresql", or "redis"',
+    "url": '"${CACHE_URL}", with CACHE_URL=redis://host:6379/0 in the environment',
+    "path": '"cache.db"',
 }
 _DURATION = re.compile(r"(\d+)\s*(minute|hour|day|week)s?")
 
@@ -88,6 +100,9 @@ class ProjectConfig:
     """Whether an archive of Spark's classes is kept in the user's cache folder."""
     timezone: str = "UTC"
     """The time zone of schedules that name none."""
+    stores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    """Serving stores by name, as `sources` are; `unready_stores` as `unready`."""
+    unready_stores: Mapping[str, ConfigError] = field(default_factory=dict)
 
 
 def load_project(
@@ -100,6 +115,7 @@ def load_project(
     _refuse_unknown(data, _SECTIONS, "section", str(file))
     project = _section(data, "project", file)
     unready: dict[str, ConfigError] = {}
+    unready_stores: dict[str, ConfigError] = {}
     _refuse_unknown(project, _PROJECT_KEYS, "key", f"[project] of {file}")
     return ProjectConfig(
         root=root,
@@ -113,6 +129,8 @@ def load_project(
         shared=_flag(project, "shared", file, default=False),
         class_archive=_flag(project, "class_archive", file, default=True),
         timezone=_timezone(project, file),
+        stores=_stores(_section(data, "stores", file), file, environment, unready_stores),
+        unready_stores=unready_stores,
     )
 
 
@@ -171,19 +189,20 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str], kind: str, where
 
 def _text(section: Mapping[str, Any], key: str, title: str, file: Path) -> str:
     if key not in section:
-        raise ConfigError(f'[{title}] of {file} lacks "{key}"', hint=_example(key))
+        raise ConfigError(f'[{title}] of {file} lacks "{key}"', hint=_example(key, title))
     value = section[key]
     if not isinstance(value, str) or not value.strip():
         raise ConfigError(
             f'"{key}" in [{title}] of {file} must be a text that is not empty',
             detail=None if isinstance(value, str) else _found(value),
-            hint=_example(key),
+            hint=_example(key, title),
         )
     return value
 
 
-def _example(key: str) -> str:
-    return f"for example: {key} = {_EXAMPLES[key]}"
+def _example(key: str, title: str = "") -> str:
+    stores = title.startswith("stores.") and key in _STORE_EXAMPLES
+    return f"for example: {key} = {(_STORE_EXAMPLES if stores else _EXAMPLES)[key]}"
 
 
 def _found(value: Any) -> str:
@@ -290,16 +309,7 @@ def _sources(
     environment: Mapping[str, str],
     unready: dict[str, ConfigError],
 ) -> dict[str, dict[str, Any]]:
-    seen: dict[str, str] = {}
-    for name in section:
-        _identifier(name, "source name", file)
-        if other := seen.get(name.lower()):
-            raise ConfigError(
-                f'sources "{other}" and "{name}" in {file} differ only in case',
-                detail="Spark does not tell upper from lower case in names",
-                hint="give one of them another name",
-            )
-        seen[name.lower()] = name
+    _check_names(section, "source", file)
     found = {}
     for name in section:
         try:
@@ -310,19 +320,68 @@ def _sources(
     return found
 
 
+def _check_names(section: Mapping[str, Any], kind: str, file: Path) -> None:
+    seen: dict[str, str] = {}
+    for name in section:
+        _identifier(name, f"{kind} name", file)
+        if other := seen.get(name.lower()):
+            raise ConfigError(
+                f'{kind}s "{other}" and "{name}" in {file} differ only in case',
+                detail="Spark does not tell upper from lower case in names",
+                hint="give one of them another name",
+            )
+        seen[name.lower()] = name
+
+
+def _stores(
+    section: Mapping[str, Any],
+    file: Path,
+    environment: Mapping[str, str],
+    unready: dict[str, ConfigError],
+) -> dict[str, dict[str, Any]]:
+    _check_names(section, "store", file)
+    found: dict[str, dict[str, Any]] = {}
+    for name, given in section.items():
+        try:
+            found[name] = _store(name, given, file, environment)
+        except _VariableMissing as missing:
+            found[name] = {"type": given["type"]}
+            unready[name] = missing
+    return found
+
+
+def _store(name: str, given: Any, file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    title = f"stores.{name}"
+    given = _named_section(given, "store", name, title, file)
+    family = _known_kind(_text(given, "type", title, file), "store", _STORE_KEYS, title, file)
+    required, optional = _STORE_KEYS[family]
+    _refuse_unknown(given, required + optional, "key", f"[{title}] of {file}")
+    settings = {key: _filled(value, key, title, file, environment) for key, value in given.items()}
+    for key in (*required, *(k for k in optional if k in settings)):
+        _text(settings, key, title, file)
+    if "path" in settings:
+        settings["path"] = str(file.parent / Path(settings["path"]).expanduser())
+    return settings
+
+
+def _named_section(given: Any, kind: str, name: str, title: str, file: Path) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise ConfigError(
+            f'{kind} "{name}" in {file} is not a section',
+            detail=_found(given),
+            hint=f"write [{title}] on a line of its own, and its settings below it",
+        )
+    return given
+
+
 class _VariableMissing(ConfigError):
     """A setting speaks of an environment variable that is not set."""
 
 
 def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     title = f"sources.{name}"
-    if not isinstance(given, dict):
-        raise ConfigError(
-            f'source "{name}" in {file} is not a section',
-            detail=_found(given),
-            hint=f"write [{title}] on a line of its own, and its settings below it",
-        )
-    family = _family(_text(given, "type", title, file), title, file)
+    given = _named_section(given, "source", name, title, file)
+    family = _known_kind(_text(given, "type", title, file), "source", _SOURCE_KEYS, title, file)
     required, optional = _SOURCE_KEYS[family]
     _refuse_unknown(given, required + optional, "key", f"[{title}] of {file}")
     settings = {key: _filled(value, key, title, file, environment) for key, value in given.items()}
@@ -340,12 +399,12 @@ def _source(name: str, given: Any, file: Path, environment: Mapping[str, str]) -
     return settings
 
 
-def _family(given: str, title: str, file: Path) -> str:
-    if given not in _SOURCE_KEYS:
+def _known_kind(given: str, kind: str, known: Iterable[str], title: str, file: Path) -> str:
+    if given not in (names := tuple(known)):
         raise ConfigError(
-            f'"type" in [{title}] of {file} is not a kind of source we know: "{given}"',
-            detail=f"known: {', '.join(_SOURCE_KEYS)}",
-            hint=did_you_mean(given, _SOURCE_KEYS) or "use one of these",
+            f'"type" in [{title}] of {file} is not a kind of {kind} we know: "{given}"',
+            detail=f"known: {', '.join(names)}",
+            hint=did_you_mean(given, names) or "use one of these",
         )
     return given
 

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from steadyview.runtime.remote import Told, Wanted
     from steadyview.runtime.schemas import Relations
     from steadyview.runtime.serving import Commit
+    from steadyview.runtime.store_checks import ServedStatus
+    from steadyview.runtime.store_reading import ServedStore
     from steadyview.runtime.subscribing import Start, Subscriber, SubscriptionStatus
     from steadyview.runtime.view_files import ListedView, ReaderPlace, ViewFiles
     from steadyview.runtime.view_plans import ViewPlans
@@ -82,6 +84,7 @@ class Warehouse:
         self._closing = ExitStack()
         self._keeping: Keeping | None = None
         self._waiting: SteadyviewError | None = None
+        self._stores: dict[str, ServedStore] = {}
 
     def __enter__(self) -> Warehouse:
         return self
@@ -450,6 +453,60 @@ class Warehouse:
                 f'there is no source "{name}"',
                 hint=nearest_or_all(name, known) or "describe one in steadyview.toml",
             )
+
+    # --- serving -----------------------------------------------------------------------------
+
+    def store(self, name: str) -> ServedStore:
+        """A serving store of the project, to read records from by key; closed with the warehouse.
+
+        Neither Spark nor a running `run` is needed.
+        """
+        if name not in self._stores:
+            from steadyview.runtime.served_rows import open_project_store
+            from steadyview.runtime.store_reading import ServedStore
+
+            self._stores[name] = ServedStore(open_project_store(self.project, name), self._clock)
+            self._closing.callback(self._stores[name].close)
+        return self._stores[name]
+
+    def store_of(self, view: str) -> tuple[str, ServedStore]:
+        """The view's name as it is spelt, and the store that it is served from."""
+        from steadyview.runtime.served_rows import served_row
+
+        row, name = served_row(self._catalog, view)
+        return row.name, self.store(name)
+
+    def served(self) -> list[ServedStatus]:
+        """Where every view stands that is served from a store."""
+        from steadyview.runtime.store_checks import all_served
+
+        return all_served(self.project, self._catalog, self._clock.now_us())
+
+    def rebuild_served(self, view: str) -> None:
+        """Have a view's records written anew; readers have the old ones until they are there."""
+        from steadyview.runtime.served_rows import open_project_store, served_row
+        from steadyview.runtime.store_keeping import StoreKeepers
+
+        row, name = served_row(self._catalog, view)
+        with open_project_store(self.project, name) as store:
+            store.want(row.name)
+        try:
+            lease = self._lease("serve rebuild")
+        except WarehouseHeld:
+            # who keeps the views looks once a second
+            return
+        with lease:
+            for trouble in StoreKeepers(self._parts).now(row.name):
+                raise trouble.error
+
+    def verify_served(self, views: Sequence[str] | None = None) -> list[Verification]:
+        """Compare the records in stores with the views, row by row, at what each store shows."""
+        from steadyview.runtime.served_rows import served_row, served_views
+        from steadyview.runtime.store_checks import verify_served
+
+        named = views or [row.name for row in served_views(self._catalog)]
+        found = [served_row(self._catalog, name) for name in named]
+        return [verify_served(self._parts, row, store) for row, store in found]
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ PROPERTIES = (
     "steadyview.policy",
     "steadyview.schedule",
     "steadyview.refresh_to",
+    "steadyview.serve",
+    "steadyview.serve.key",
 )
 LEVELS = ("convergent", "weak", "strong", "complete")
 FALLBACKS = ("recompute", "refuse")
@@ -70,6 +72,7 @@ class ViewText:
     policy_at: Place = (None, None)
     schedule_at: Place = (None, None)
     refresh_to_at: Place = (None, None)
+    serve_at: Place = (None, None)
 
     @property
     def asked_level(self) -> str | None:
@@ -116,6 +119,17 @@ class ViewText:
     def refresh_to(self) -> str:
         """What a refresh brings the view to: one of REFRESH_TO, 'tick' by default."""
         return self.properties.get("steadyview.refresh_to", "tick")
+
+    @property
+    def serve(self) -> str | None:
+        """The store that the view's records are kept in, None: in none."""
+        return self.properties.get("steadyview.serve")
+
+    @property
+    def serve_key(self) -> tuple[str, ...]:
+        """The columns of the records' key that the file names, as it spells them."""
+        found = self.properties.get("steadyview.serve.key", "")
+        return tuple(name.strip() for name in found.split(",") if name.strip())
 
     def source(self) -> SourceText:
         """The SELECT's tokens, with places in the file."""
@@ -184,6 +198,10 @@ class _FileReader:
         if self._at:
             properties = self._clauses()
             self._check_policy(properties)
+            if "steadyview.serve" not in properties:
+                way = "add 'steadyview.serve', or leave the key out"
+                fact = "names a key of records, and no store for them: '{}'"
+                self._refuse_beside("steadyview.serve.key", fact, way, "SERVE_KEY")
         if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
             way = misspelt_word(self._source, self._at, ("SELECT", "CREATE", "WITH"))
             fact = "holds no SELECT here"
@@ -192,7 +210,7 @@ class _FileReader:
         line, column = self._source.place(start)
         select = self._source.text[start : self._source.tokens[stop - 1].stop]
         level = properties.get("steadyview.level", "complete")
-        asked = ("algorithm", "level", "policy", "schedule", "refresh_to")
+        asked = ("algorithm", "level", "policy", "schedule", "refresh_to", "serve")
         places = (self._place_of(f"steadyview.{key}") for key in asked)
         return ViewText(name, select, line, column, level, properties, *places)
 
@@ -322,11 +340,11 @@ class _FileReader:
                 fact = f"may be recomputed, and then has no changes for the policy '{policy}'"
                 self._refuse_beside("steadyview.fallback", fact, way)
 
-    def _refuse_beside(self, key: str, fact: str, way: str) -> None:
-        """SCHEDULE at this property, if it is there."""
+    def _refuse_beside(self, key: str, fact: str, way: str, code: str = "SCHEDULE") -> None:
+        """This code at this property, if it is there."""
         if key in self._property_at:
             at = self._property_at[key]
-            raise self._source.refuse_at("SCHEDULE", at, fact.format(key), instead=way)
+            raise self._source.refuse_at(code, at, fact.format(key), instead=way)
 
     def _place_of(self, key: str) -> Place:
         at = self._property_at.get(key)

@@ -54,10 +54,12 @@ NOT_CURED = frozenset(
         "NON_DETERMINISTIC",
         "SESSION_FUNCTION",
         "LEVEL",
+        "SERVE_KEY",
     }
 )
 """What stays refused in a view that asks to be recomputed: columns that cannot be stored, rows that
-another reading of the same tables would not give again, and a level that it would not have."""
+another reading of the same tables would not give again, a level that it would not have, and a key
+that its records cannot have."""
 
 REASONS: tuple[Reason, ...] = (
     # the file
@@ -86,8 +88,8 @@ REASONS: tuple[Reason, ...] = (
         "a 'steadyview.*' property is not known",
         "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback',"
         " 'steadyview.table', 'steadyview.changes',"
-        " 'steadyview.max_staleness', 'steadyview.policy', 'steadyview.schedule' and"
-        " 'steadyview.refresh_to'",
+        " 'steadyview.max_staleness', 'steadyview.policy', 'steadyview.schedule',"
+        " 'steadyview.refresh_to', 'steadyview.serve' and 'steadyview.serve.key'",
     ),
     Reason(
         "UNKNOWN_LEVEL",
@@ -195,6 +197,12 @@ REASONS: tuple[Reason, ...] = (
         "SCHEDULE",
         "what the view asks for does not go together with when it is refreshed",
         "give it a 'steadyview.policy' that goes with the rest, or leave the rest out",
+    ),
+    Reason(
+        "SERVE_KEY",
+        "the view is to be served from a store, and its records have no key to be found by",
+        "name columns in 'steadyview.serve.key' (commas between them) whose values together are"
+        " in one row at most; a view that selects all its GROUP BY columns needs no key",
     ),
     # names
     Reason(
