@@ -26,34 +26,44 @@ def test_the_package_exports_these_names() -> None:
 
 def test_a_warehouse_has_these_methods() -> None:
     assert public(Warehouse) == {
+        "acknowledge",
         "check",
         "close",
         "compare",
         "drop",
+        "drop_subscription",
         "explain",
         "graph",
         "query",
         "query_at",
         "rebuild",
+        "rebuild_served",
         "recorded",
         "recording",
         "remove_source",
         "refresh",
         "rename",
+        "reset_subscription",
         "resnapshot",
         "run",
         "run_once",
+        "served",
         "sources",
         "status",
+        "store",
+        "store_of",
+        "subscribe",
+        "subscriptions",
         "told",
         "verify",
+        "verify_served",
         "view",
         "views",
     }
 
 
 def test_a_view_has_these_methods() -> None:
-    assert public(View) == {"history", "read"}
+    assert public(View) == {"changes", "history", "read"}
 
 
 def test_signatures_are_these() -> None:
@@ -61,7 +71,7 @@ def test_signatures_are_these() -> None:
         return list(inspect.signature(function).parameters)  # type: ignore[arg-type]
 
     assert parameters(steadyview.open) == ["project", "spark"]
-    assert parameters(Warehouse.query) == ["self", "sql", "at"]
+    assert parameters(Warehouse.query) == ["self", "sql", "at", "max_staleness"]
     assert parameters(Warehouse.verify) == ["self", "views", "at", "nodes"]
     assert parameters(View.read) == ["self", "at"]
     assert parameters(View.history) == ["self", "limit"]

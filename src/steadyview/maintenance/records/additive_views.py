@@ -57,7 +57,8 @@ def added(before: Amounts | None, more: Amounts) -> Amounts:
 
 
 def _group(_: str, row: Row) -> RecordKey:
-    return row[1]
+    group: RecordKey = row[1]
+    return group
 
 
 def _values(_: str, row: Row) -> Amounts:

@@ -67,11 +67,11 @@ def _ordered(a: TaggedOperation, b: TaggedOperation) -> bool:
     if a.base != b.base:
         return True
     in_order = (a.version < b.version) == (a.tag[-1] < b.tag[-1])
-    return a.tag[-2] == b.tag[-2] and in_order
+    return bool(a.tag[-2] == b.tag[-2] and in_order)
 
 
 def _repeated(a: TaggedOperation, b: TaggedOperation) -> bool:
-    return a[:4] != b[:4] or a.tag == b.tag
+    return a[:4] != b[:4] or bool(a.tag == b.tag)
 
 
 Holds = Callable[[TaggedOperation, TaggedOperation], bool]

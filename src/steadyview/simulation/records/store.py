@@ -5,7 +5,7 @@ Signatures are kept only as far as they are above the floor; who reads a record 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from steadyview.maintenance.records.additive_views import AdditiveView
@@ -50,7 +50,8 @@ class SimulatedStore:
         records: Mapping[RecordKey, StoredRecord],
         additive: AdditiveView | None = None,
     ) -> None:
-        self.registered: dict[Hashable, int] = {}
+        self.registered: dict[Any, int] = {}
+        """By lane; under the flow rule, Positions."""
         self.floor: Signature = NO_SIGNATURE
         self.contentions = 0
         self.is_compact = True
