@@ -14,6 +14,7 @@ from steadyview.catalog.files import FileChanges
 from steadyview.catalog.gaps import Gaps
 from steadyview.catalog.refreshes import Refreshes
 from steadyview.catalog.sources import Sources
+from steadyview.catalog.streams import StreamLeases
 from steadyview.catalog.subscriptions import Subscriptions
 from steadyview.catalog.typed import Typed
 from steadyview.catalog.views import Views
@@ -38,6 +39,7 @@ class Catalog:
         self.gaps = Gaps(database)
         self.refreshes = Refreshes(database)
         self.subscriptions = Subscriptions(database, clock)
+        self.leases = StreamLeases(database)
         self.files = FileChanges(database)
         self._database = database
 

@@ -14,11 +14,12 @@ the view's file, as it is now, does not take its place; `paused`: since when its
 `gaps` say where a view has no state: strictly between `low` and `high`; see `gaps.py`.
 `refreshes`: of deferred views, how far they are propagated, and for which tick they were refreshed.
 `subscriptions`: the readers of change tables, and how far each is; see `subscriptions.py`.
+`stream_leases`: which view manager has which log stream of which served view; see `streams.py`.
 """
 
 from __future__ import annotations
 
-FORMAT = 8
+FORMAT = 9
 
 _CONTACTS = """CREATE TABLE contacts (
         source TEXT PRIMARY KEY REFERENCES sources (name) ON DELETE CASCADE,
@@ -53,6 +54,11 @@ _VIEWS = """CREATE TABLE views (
         refusal_code TEXT,
         refusal TEXT,
         paused INTEGER
+    ) STRICT"""
+_STREAM_LEASES = """CREATE TABLE stream_leases (
+        stream TEXT PRIMARY KEY,
+        manager INTEGER NOT NULL,
+        generation INTEGER NOT NULL
     ) STRICT"""
 _BASES = """CREATE TABLE bases (
         view INTEGER NOT NULL REFERENCES views (id),
@@ -186,6 +192,7 @@ STATEMENTS = (
     _REFRESHES,
     _SUBSCRIPTIONS,
     _FILE_CHANGES,
+    _STREAM_LEASES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         from_cn INTEGER NOT NULL,
@@ -258,9 +265,10 @@ _FROM_6 = (
     "DELETE FROM typed",
 )
 """MIN and MAX were kept by other nodes: views with them, and what reads those, are built anew."""
-_FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS, f"UPDATE warehouse SET format = {FORMAT}")
+_FROM_7 = (_GAPS, _REFRESHES, _SUBSCRIPTIONS)
 """Every node had every state, and showed it at once."""
-_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7)
+_FROM_8 = (_STREAM_LEASES, f"UPDATE warehouse SET format = {FORMAT}")
+_STEPS = (_FROM_1, _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6, _FROM_7, _FROM_8)
 UPGRADES = {
     found: tuple(statement for step in _STEPS[found - 1 :] for statement in step)
     for found in range(1, FORMAT)
