@@ -1,4 +1,4 @@
-"""Views served straight from the update log: every record right, whatever became of its managers."""
+"""Views served straight from the update log: every record right, whatever befell its managers."""
 
 from __future__ import annotations
 

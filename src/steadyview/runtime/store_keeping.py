@@ -185,7 +185,9 @@ class StoreKeepers:
 
     def troubles(self) -> list[Trouble]:
         """What is wrong now."""
-        return [trouble for keeper in self._keepers for trouble in keeper.told]
+        found = [trouble for keeper in self._keepers for trouble in keeper.told]
+        job = None if self._managers is None else self._managers.error
+        return found if job is None else [*found, Trouble(None, job)]
 
     def stop(self) -> None:
         """Returns when no record is written any more."""

@@ -210,9 +210,12 @@ class _FileReader:
                 way = "add 'steadyview.serve', or leave the key out"
                 fact = "names a key of records, and no store for them: '{}'"
                 self._refuse_beside("steadyview.serve.key", fact, way, "SERVE_KEY")
-                way = "add 'steadyview.serve', or leave the way out"
-                fact = "names a way of serving, and no store: '{}'"
-                self._refuse_beside("steadyview.serve.from", fact, way, "UNKNOWN_SERVE_FROM")
+                self._refuse_beside(
+                    "steadyview.serve.from",
+                    "names a way of serving, and no store: '{}'",
+                    "add 'steadyview.serve', or leave the way out",
+                    "UNKNOWN_SERVE_FROM",
+                )
         if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
             way = misspelt_word(self._source, self._at, ("SELECT", "CREATE", "WITH"))
             fact = "holds no SELECT here"

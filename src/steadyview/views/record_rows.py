@@ -65,15 +65,17 @@ def evaluated(sql: str, types: Types) -> Callable[[Named], Value]:
 
 def kind(sql: str, types: Types) -> str:
     """What sort of value an expression has."""
-    return _kind(sqlglot.parse_one(sql, read="spark"), types)
+    tree = sqlglot.parse_one(sql, read="spark")
+    assert isinstance(tree, exp.Expression)
+    return _kind(tree, types)
 
 
 def _way(
     operator: Operator, inputs: Sequence[Mapping[int, str]], number: int
 ) -> tuple[RowOf | None, Types]:
     if isinstance(operator, Scan):
-        types = inputs[operator.number]
-        kinds = {column(operator.number, i): _of_type(types[i]) for i in operator.used}
+        read = inputs[operator.number]
+        kinds = {column(operator.number, i): _of_type(read[i]) for i in operator.used}
         return (dict if operator.number == number else None), kinds
     if isinstance(operator, Filter):
         below, types = _way(operator.operand, inputs, number)

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 from steadyview.catalog import Catalog
-from steadyview.crash_points import crash_point
 from steadyview.errors import OutsideRetention
 from steadyview.maintenance.records.additive_views import AdditiveView
 from steadyview.maintenance.records.apply_if_unseen import ApplyingIfUnseen
@@ -26,7 +25,7 @@ from steadyview.maintenance.records.entries import LogEntry, LogStream
 from steadyview.maintenance.records.program import UpdateProgram
 from steadyview.maintenance.records.requests import ApplyIfUnseen, GuardedUpsert
 from steadyview.maintenance.records.selection import KeyedView, Selection
-from steadyview.maintenance.records.view_manager import ViewManager
+from steadyview.maintenance.records.view_manager import Lane, ViewManager
 from steadyview.runtime.managers.log_entries import LogRows, entries_of, stream_text, streams_of
 from steadyview.runtime.managers.record_view import RecordView
 from steadyview.serving.contract import Addition, Put, RecordStore
@@ -86,7 +85,8 @@ class Lanes:
         known = self._store.positions(self._served.records)
         at = {s: known[stream_text(s)].entry if stream_text(s) in known else 0 for s in streams}
         self._received, self._registered = dict(at), dict(at)
-        self._manager = ViewManager(_program(self._served.view), at, together=TOGETHER)
+        lanes: dict[Lane, int] = dict(at)
+        self._manager = ViewManager(_program(self._served.view), lanes, together=TOGETHER)
 
     def poll(self) -> bool:
         """Apply what has come; whether anything had. LogPruned if some of it is gone."""
@@ -117,7 +117,6 @@ class Lanes:
         self._check_kept(source, first)
         busy = [s for s in mine if self._receive(s, entries.get(s, ()), upto)]
         self._apply()
-        crash_point("entries-applied")
         self._register(busy)
         return True
 
@@ -163,17 +162,17 @@ class Lanes:
         additions: dict[LogStream, list[Addition]] = {}
         puts: dict[LogStream, list[Put]] = {}
         for request in sorted(requests, key=lambda r: repr(r.key)):
+            key: Any = request.key
             if isinstance(request, ApplyIfUnseen):
                 for entry, amounts in request.additions:
-                    found = Addition(request.key, entry.number, view.sums(amounts))
+                    found = Addition(key, entry.number, view.sums(amounts))
                     additions.setdefault(entry.stream, []).append(found)
             else:
                 assert isinstance(request, GuardedUpsert)
                 stream, names = request.entry.stream, [n for n, _ in view.layout.values]
-                values = request.fields and dict(zip(names, request.fields, strict=True))
-                if request.fields == ():
-                    values = {}
-                puts.setdefault(stream, []).append(Put(request.key, request.entry.number, values))
+                fields = request.fields
+                values = None if fields is None else dict(zip(names, fields, strict=True))
+                puts.setdefault(stream, []).append(Put(key, request.entry.number, values))
         for stream, listed in additions.items():
             self._store.add(records, stream_text(stream), listed)
         for stream, listed_puts in puts.items():

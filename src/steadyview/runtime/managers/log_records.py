@@ -14,23 +14,28 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from steadyview.catalog import ViewRow
 from steadyview.crash_points import crash_point
-from steadyview.errors import OutsideRetention, SteadyviewError, StoreRefused
+from steadyview.errors import SteadyviewError, StorageUnavailable, StoreRefused
 from steadyview.plans.fold import Fold
+from steadyview.runtime.file_reading import state_parts
 from steadyview.runtime.kept import recalled
 from steadyview.runtime.managers.lanes import Lanes, LogServed, committed
 from steadyview.runtime.managers.log_entries import stream_text
 from steadyview.runtime.managers.record_view import RecordView
 from steadyview.runtime.parts import Parts
-from steadyview.runtime.record_batches import Target
-from steadyview.serving.contract import Addition, Position, Put, ServedView
+from steadyview.runtime.record_batches import SMALL, Target
+from steadyview.serving.contract import Addition, Position, Put, RecordStore, ServedView
 from steadyview.serving.layout import Records
 from steadyview.serving.stores import open_store
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from steadyview.warehouse.view_store import ViewStore
 
 FIRST = "first state"
 """The stream of what records begin with; it has one entry."""
@@ -144,7 +149,7 @@ class LogRecords:
         store.sweep(row.name)
         records = store.begin(view.layout, identity, row.id, why)
         served = LogServed(target.name, target.settings, records, view)
-        self._load(served, row)
+        self._load(target, served, row)
         crash_point("records-written")
         for stream in served.streams.values():
             seq = at[stream.source]
@@ -155,7 +160,12 @@ class LogRecords:
         store.sweep(row.name)
         return records
 
-    def _load(self, served: LogServed, row: ViewRow) -> None:
+    def _load(self, target: Target, served: LogServed, row: ViewRow) -> None:
+        few = self._few_rows(served.view, row)
+        if few is not None:
+            for batch in few.to_batches(max_chunksize=ROWS_TOGETHER):
+                _store_rows(served, target.store, batch)
+            return
         # imported late: records that go on need no Spark
         from steadyview.engine.answers import this_python
         from steadyview.engine.failures import spark_told
@@ -173,6 +183,34 @@ class LogRecords:
         finally:
             frames.drop()
 
+    def _few_rows(self, view: RecordView, row: ViewRow) -> pa.Table | None:
+        """The same as `_rows` without Spark, where that is no work for Arrow alone."""
+        from steadyview.warehouse.apply import few_states
+        from steadyview.warehouse.view_store import ViewStore
+
+        assert row.cn is not None
+        if view.keyed:
+            return self._few_keyed(view, row, row.cn)
+        fold = view.node.fold
+        assert fold is not None
+        store = ViewStore(self._parts.root, row, recalled(row).shape)
+        before = store.state_cn()
+        found = few_states(store, row.cn)
+        _check_still(store, before, row)
+        if found is None:
+            return None
+        sums = [name for name, _ in view.layout.sums]
+        return found.filter(pc.greater(found[sums[0]], 0)).select([*_keys(view, fold), *sums])
+
+    def _few_keyed(self, view: RecordView, row: ViewRow, cn: int) -> pa.Table | None:
+        parts = state_parts(self._parts.root, self._catalog, row.id, cn)
+        there = sum(group.left for part in parts for group in part.groups)
+        if there + sum(p.come.num_rows for p in parts if p.come is not None) > SMALL:
+            return None
+        names = [*view.layout.key, *(n for n, _ in view.layout.values)]
+        pieces = [piece.select(names) for part in parts for piece in part.rows()]
+        return pa.concat_tables(pieces) if pieces else None
+
     def _rows(self, frames: Any, view: RecordView, row: ViewRow) -> DataFrame:
         """The view's groups with their sums, or its rows; columns of the key first."""
         from steadyview.runtime.serving import rows_reaching
@@ -189,11 +227,16 @@ class LogRecords:
         store = ViewStore(self._parts.root, row, recalled(row).shape)
         before = store.state_cn()
         found = state_at(frames, store, row.cn)
-        if before > row.cn or store.state_cn() != before:
-            raise OutsideRetention(f'the state of "{row.name}" moved on', hint="it is tried again")
+        _check_still(store, before, row)
         keys = _keys(view, fold)
         sums = [name for name, _ in view.layout.sums]
         return found.where(f"{sums[0]} > 0").select(*keys, *sums)
+
+
+def _check_still(store: ViewStore, before: int, row: ViewRow) -> None:
+    """Who keeps the views may roll their states on meanwhile."""
+    if before > (row.cn or 0) or store.state_cn() != before:
+        raise StorageUnavailable(f'the state of "{row.name}" moved on', hint="it is tried again")
 
 
 def _keys(view: RecordView, fold: Fold) -> list[str]:
@@ -215,9 +258,7 @@ def _loader(served: LogServed) -> Callable[[Iterable[pa.RecordBatch]], Iterator[
             with open_store(served.store, served.settings) as store:
                 for batch in batches:
                     for start in range(0, batch.num_rows, ROWS_TOGETHER):
-                        piece = batch.slice(start, ROWS_TOGETHER)
-                        rows = list(zip(*(c.to_pylist() for c in piece.columns), strict=True))
-                        _store_rows(served, store, rows)
+                        _store_rows(served, store, batch.slice(start, ROWS_TOGETHER))
         except SteadyviewError as error:
             raise Carried(error) from None
         return iter(())
@@ -225,7 +266,8 @@ def _loader(served: LogServed) -> Callable[[Iterable[pa.RecordBatch]], Iterator[
     return load
 
 
-def _store_rows(served: LogServed, store: Any, rows: list[tuple[Any, ...]]) -> None:
+def _store_rows(served: LogServed, store: RecordStore, batch: pa.RecordBatch) -> None:
+    rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
     layout, width = served.records.layout, len(served.records.layout.key)
     if served.view.keyed:
         names = [name for name, _ in layout.values]

@@ -17,8 +17,8 @@ LOG_FAMILIES = ("sqlite", "postgresql")
 
 def log_view_of(row: ViewRow, project: ProjectConfig) -> RecordView | None:
     """The view as managers keep it, if it is to be served straight from the log and can be."""
-    store = store_of(row)
-    family = project.stores[store]["type"] if store in project.stores else None
+    settings = project.stores.get(store_of(row) or "", {})
+    family = settings.get("type")
     return _log_view(row) if family in LOG_FAMILIES else None
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from steadyview.engine.answers import this_python
 from steadyview.engine.session import beside, ended
-from steadyview.errors import ConfigError
+from steadyview.errors import ConfigError, SteadyviewError
 from steadyview.runtime.managers.lanes import LogServed
 from steadyview.runtime.managers.managing import Managers, assigned, managing
 from steadyview.runtime.parts import Parts
@@ -37,6 +37,8 @@ class ManagerJob:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self.error: SteadyviewError | None = None
+        """Why the job ended last, if not by itself."""
         self._lock = threading.Condition()
         self._wanted: dict[str, Sequence[LogServed]] = {}
         self._stopping = False
@@ -81,8 +83,9 @@ class ManagerJob:
                 served = [one for kept in self._wanted.values() for one in kept]
             try:
                 self._generation(served)
-                wait = AGAIN
-            except Exception:  # noqa: BLE001 - a killed task, a store of ours away: begun again
+                wait, self.error = AGAIN, None
+            except Exception as error:  # noqa: BLE001 - a killed task, a fault: begun again
+                self.error = _told(error)
                 with self._lock:
                     self._lock.wait_for(lambda: self._stopping, wait)
                 wait = min(2 * wait, LONGEST)
@@ -105,6 +108,13 @@ class ManagerJob:
     @property
     def _group(self) -> str:
         return f"steadyview managers {self._parts.catalog.identity()}"
+
+
+def _told(error: Exception) -> SteadyviewError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    wrong = next((line for line in lines if re.match(r"\w*(Error|Exception)\b", line)), lines[0])
+    hint = "they are started again; records go on where they are registered"
+    return SteadyviewError("the view managers came to an end", detail=wrong[:300], hint=hint)
 
 
 def check_slots(parts: Parts) -> None:
