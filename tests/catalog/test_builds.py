@@ -69,6 +69,7 @@ def test_a_catalog_of_format_2_is_brought_up_to_date(tmp_path: Path) -> None:
         connection.execute("DROP TABLE gaps")
         connection.execute("DROP TABLE refreshes")
         connection.execute("DROP TABLE subscriptions")
+        connection.execute("DROP TABLE stream_leases")
         connection.execute("UPDATE warehouse SET format = 2")
     with Catalog.create(tmp_path, SetClock()) as catalog:
         assert catalog.builds.all() == []

@@ -209,6 +209,7 @@ def test_a_catalog_of_format_6_builds_views_with_min_and_what_reads_them_anew(
         old.execute("DROP TABLE gaps")
         old.execute("DROP TABLE refreshes")
         old.execute("DROP TABLE subscriptions")
+        old.execute("DROP TABLE stream_leases")
         old.execute("UPDATE warehouse SET format = 6")
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         assert {row.name for row in catalog.views.all()} == {"fold", "refused", "other"}
@@ -226,3 +227,27 @@ def test_a_catalog_of_format_7_has_views_without_gaps(tmp_path: Path) -> None:
     with Catalog.create(tmp_path, SetClock(100)) as catalog:
         catalog.gaps.begin({3: 7}, [Gap(3, 7, 9)])
         assert catalog.gaps.around(3, 8) == Gap(3, 7, 9)
+
+
+def test_a_catalog_of_format_8_gets_leases_of_streams(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        catalog.sources.register("s", "sqlite")
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
+        old.execute("DROP TABLE stream_leases")
+        old.execute("UPDATE warehouse SET format = 8")
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            assert [source.name for source in catalog.sources.states()] == ["s"]
+            assert catalog.leases.all() == {}
+
+
+def test_a_manager_has_its_streams_until_they_are_handed_over_or_out_anew(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        first = catalog.leases.hand_out({"a": 0, "b": 1})
+        assert catalog.leases.held(0, first) == {"a"}
+        catalog.leases.hand_over("a", 1)
+        assert catalog.leases.held(0, first) == frozenset()
+        assert catalog.leases.held(1, first) == {"a", "b"}
+        nothing = catalog.leases.hand_out({})
+        assert catalog.leases.held(1, first) is None
+        assert nothing < catalog.leases.hand_out({"a": 0})

@@ -3,7 +3,7 @@
     poll -> append -> (soon, at 64 MB, or when somebody waits) flush -> admit -> acknowledge
 
 Soon is at once where nothing came for a while, every 200 ms in a stream, and every second while a
-batch is computed, which would not see it anyway.
+batch is computed, which would not see it anyway; view managers would, and are not kept waiting.
 
 Invariant: the source is told to forget a change only after the catalog holds its admission, and a
 restart begins at the catalog's position. So every transaction is admitted exactly once, wherever
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -76,6 +76,8 @@ class News(threading.Condition):
     def __init__(self) -> None:
         super().__init__()
         self._unhurried = False
+        self.watched: Callable[[], bool] = lambda: False
+        """Whether somebody besides the batches looks at new transactions: view managers."""
 
     @contextmanager
     def unhurried(self) -> Iterator[None]:
@@ -88,7 +90,8 @@ class News(threading.Condition):
 
     def due(self, first: float, flushed: float) -> float:
         """When to flush transactions of which the first came then, after the last flush."""
-        apart = UNHURRIED_SECONDS if self._unhurried else FLUSH_SECONDS
+        unhurried = self._unhurried and not self.watched()
+        apart = UNHURRIED_SECONDS if unhurried else FLUSH_SECONDS
         return max(first + TOGETHER_SECONDS, flushed + apart)
 
 

@@ -121,6 +121,7 @@ class Keeping:
         self._housekeeping = Housekeeping(parts)
         self.tables = Tables(parts)
         self.stores = StoreKeepers(parts)
+        self.captures.news.watched = self.stores.have_managers
         self._builder: threading.Thread | None = None
         self._builder_error: Exception | None = None
         self._signature = self._view_files()

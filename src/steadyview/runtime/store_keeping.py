@@ -174,6 +174,10 @@ class StoreKeepers:
         for keeper in self._keepers:
             keeper.start()
 
+    def have_managers(self) -> bool:
+        """Whether view managers are at work."""
+        return self._managers is not None and self._managers.at_work()
+
     def wake(self) -> None:
         """Something was published."""
         for keeper in self._keepers:

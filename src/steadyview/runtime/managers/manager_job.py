@@ -57,6 +57,10 @@ class ManagerJob:
                 self._thread.start()
             self._end_generation()
 
+    def at_work(self) -> bool:
+        """Whether there is anything for them."""
+        return any(self._wanted.values())
+
     def stop(self) -> None:
         """Returns when no manager of ours is at work."""
         with self._lock:
