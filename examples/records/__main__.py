@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import reduce
+from math import inf
 from multiprocessing import get_context
 from operator import add
 from pathlib import Path
+from time import monotonic
 
-from examples.records.figures import points
+from examples.records.figures import Figure, points
+from examples.records.kept import Kept
 from examples.records.levels import (
     STRETCH,
     LevelCell,
@@ -21,7 +27,9 @@ from examples.records.levels import (
     is_promised,
     stretch,
 )
-from examples.records.page import RecordFindings, charts, counter_histories, page
+from examples.records.page import Cells, RecordFindings, charts, counter_histories, page
+from steadyview.simulation.records import Levels
+from steadyview.simulation.records.queues import Throughput
 
 _RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -32,8 +40,12 @@ def main() -> None:
     parser.add_argument("--histories", type=int, default=10_000, help="for each cell")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=_RESULTS)
+    parser.add_argument("--minutes", type=float, default=inf, help="begin nothing after them")
+    parser.add_argument("--kept", type=Path, help="a file of what was measured; it is added to")
     arguments = parser.parse_args()
-    found = measure(arguments.histories, arguments.jobs)
+    kept = Kept(arguments.kept)
+    until = monotonic() + 60 * arguments.minutes
+    found = measure(arguments.histories, arguments.jobs, kept, until)
     (arguments.folder / "records.md").write_text(page(found))
     (arguments.folder / "records-counter-histories.md").write_text(counter_histories(found))
     for name, chart in charts(found).items():
@@ -51,27 +63,58 @@ def is_lost(cell: LevelCell) -> bool:
     return bool(lost[0] if cell.table == "restored" else any(lost))
 
 
-def measure(histories: int, jobs: int) -> RecordFindings:
-    """Everything, several processes at once."""
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        wanted = {which: _stretches(pool, which, histories) for which in cells()}
-        figures = [pool.submit(point, *arguments) for point, arguments in points()]
-        found = {}
+def measure(histories: int, jobs: int, kept: Kept, until: float) -> RecordFindings:
+    """Everything, several processes at once; cells that are not begun at a time are left out."""
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool, _ended(pool):
+        figures = _figures(pool, kept)
+        missing = [which for which in cells() if which not in kept]
+        wanted = {which: _stretches(pool, which, histories) for which in missing}
         for number, (which, futures) in enumerate(wanted.items(), 1):
+            is_late = monotonic() > until
+            if is_late and sum(future.cancel() for future in futures):
+                continue
             seen = reduce(add, (future.result().seen for future in futures))
-            found[which] = LevelCell(*which, seen)
+            kept.add(which, asdict(seen))
             say(f"levels {number}/{len(wanted)}: {', '.join(which)}: {seen.lost}")
-        measured = []
-        for number, future in enumerate(figures, 1):
-            measured.append(future.result())
-            say(f"figures {number}/{len(figures)}: {measured[-1]}")
-        failing = [cell for which, cell in found.items() if is_drawn(which) and is_lost(cell)]
-        pictures = [pool.submit(drawn, *_worst(cell)) for cell in failing]
-        drawings = {}
-        for number, (cell, picture) in enumerate(zip(failing, pictures, strict=True), 1):
-            drawings[cell.row, cell.column] = picture.result()
-            say(f"made small {number}/{len(failing)}: {cell.row}, {cell.column}")
-        return RecordFindings(histories, found, measured, drawings)
+        there = [which for which in cells() if which in kept]
+        found = {which: LevelCell(*which, Levels(**kept[which])) for which in there}
+        return RecordFindings(histories, found, figures, _drawings(pool, found, kept))
+
+
+@contextmanager
+def _ended(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Nothing more is begun after an error."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def _figures(pool: ProcessPoolExecutor, kept: Kept) -> list[Figure]:
+    names = [(point.__name__, *arguments) for point, arguments in points()]
+    futures = {
+        name: pool.submit(point, *arguments)
+        for name, (point, arguments) in zip(names, points(), strict=True)
+        if name not in kept
+    }
+    for number, (name, future) in enumerate(futures.items(), 1):
+        kept.add(name, asdict(future.result()))
+        say(f"figures {number}/{len(futures)}: {kept[name]}")
+    return [Figure(**{**kept[name], "found": Throughput(**kept[name]["found"])}) for name in names]
+
+
+def _drawings(pool: ProcessPoolExecutor, found: Cells, kept: Kept) -> dict[tuple[str, str], str]:
+    failing = [cell for which, cell in found.items() if is_drawn(which) and is_lost(cell)]
+    pictures = {
+        (cell.row, cell.column): pool.submit(drawn, *_worst(cell))
+        for cell in failing
+        if ("drawn", cell.row, cell.column) not in kept
+    }
+    for number, (which, picture) in enumerate(pictures.items(), 1):
+        kept.add(("drawn", *which), picture.result())
+        say(f"made small {number}/{len(pictures)}: {', '.join(which)}")
+    return {(c.row, c.column): kept["drawn", c.row, c.column] for c in failing}
 
 
 def _worst(cell: LevelCell) -> tuple[tuple[str, str, str], int, str]:

@@ -23,7 +23,7 @@ from steadyview.simulation.records.ways import OURS, STREAM, UNSEEN, VIEWS, Leve
 
 STRETCH = 2_500
 """Histories in one go of a process."""
-AT_EDGES = 4_000
+AT_EDGES = 1_000
 """Histories of a cell outside the table of levels, at most."""
 EDGES: dict[str, tuple[RunFaults, Callable[[RecordWay], RecordWay | None]]] = {
     "reads that lag": (LAG, lambda way: way),
@@ -54,15 +54,27 @@ class LevelCell:
 
 
 def cells() -> list[tuple[str, str, str]]:
-    """(table, row, column) of everything."""
+    """(table, row, column) of everything, what says most first."""
     found = [
-        ("levels", view, column.name) for view in VIEWS for column in COLUMNS if column.way(view)
+        ("levels", view, column.name)
+        for column in COLUMNS
+        for view in VIEWS
+        if column.way(view)
     ]
     for key in PRODUCT:
         row = RECORD_WAYS[key].name
         found += [("edges", row, name) for name in EDGES if EDGES[name][1](RECORD_WAYS[key])]
         found += [("restored", row, name) for name in RESTORES]
-    return found
+    return sorted(found, key=_turn)
+
+
+def _turn(cell: tuple[str, str, str]) -> int:
+    """What is measured first: ours under all faults, the printed forms, the edges, the rest."""
+    if cell[2] == "ours, mixed":
+        return 0
+    if is_drawn(cell):
+        return 1
+    return 2 if cell[0] != "levels" else 3
 
 
 def histories_of(cell: tuple[str, str, str], wanted: int) -> int:

@@ -15,7 +15,7 @@ from examples.records.figures import (
     MANAGERS,
     Figure,
 )
-from examples.records.levels import AT_EDGES, EDGES, RESTORES, LevelCell
+from examples.records.levels import AT_EDGES, EDGES, RESTORES, LevelCell, cells
 from steadyview.simulation.records import COLUMNS
 from steadyview.simulation.records.ways import VIEWS
 
@@ -47,11 +47,16 @@ class RecordFindings:
     drawings: Mapping[tuple[str, str], str]
     """By row and column, a failing history made small."""
 
+    @property
+    def missing(self) -> set[tuple[str, str, str]]:
+        """Cells that were not measured."""
+        return set(cells()) - set(self.cells)
+
     def lost(self, name: str, row: str, column: str) -> str:
         """A cell of a table."""
         cell = self.cells.get((name, row, column))
         if cell is None:
-            return "-"
+            return "?" if (name, row, column) in self.missing else "-"
         return "/".join(map(str, cell.seen.lost)) if any(cell.seen.lost) else "0"
 
     def of(self, number: str, line: str) -> list[Figure]:
@@ -82,8 +87,9 @@ log streams; one to three managers run, one of them mostly held still between tw
 a manager dies before or after its request was done. *Window*: the same, positions registered every
 few entries. *Late*: a request comes after its manager gave up and did the entry again. *Two
 copies*: a second manager goes on behind what is registered while the first lives. *Mixed*: all of
-them. A small number says no more than that something can happen: a 0 beside a 1 is chance, not a
-cure."""
+them. A small number says no more than that something can happen: a 0 beside a 1 is
+chance, not a cure. A dash: there is no such way. A question mark: not measured in the time there
+was."""
 
 
 def counter_histories(found: RecordFindings) -> str:
@@ -137,7 +143,7 @@ only those of one base record to one manager, as the paper's rule says.
 
 
 def _edges(found: RecordFindings) -> str:
-    rows = dict.fromkeys(row for name, row, _ in found.cells if name == "edges")
+    rows = dict.fromkeys(row for name, row, _ in cells() if name == "edges")
     body = [[row, *(found.lost("edges", row, name) for name in EDGES)] for row in rows]
     return f"""### Reads that lag, streams that are cut anew, entries together
 
@@ -155,17 +161,17 @@ def _edge_histories(found: RecordFindings) -> str:
 
 
 def _restored(found: RecordFindings) -> str:
-    rows = dict.fromkeys(row for name, row, _ in found.cells if name == "restored")
+    rows = dict.fromkeys(row for name, row, _ in cells() if name == "restored")
     body = []
     for row in rows:
-        cells = [found.cells["restored", row, name] for name in RESTORES]
-        body.append([row, *(cell.seen.lost[0] for cell in cells)])
+        lost = [found.lost("restored", row, name).partition("/")[0] for name in RESTORES]
+        body.append([row, *lost])
     return f"""### A store that becomes what it was
 
 Once, the store loses its last writes or a backup is restored, and all managers begin anew.
 Of {_edge_histories(found)} histories, those with a wrong end. *At once*: records and positions of
-one moment. The copies that are not of one moment are of whole signatures; a compact store needs a
-copy of one moment.
+one moment. While a copy is made
+that is not of one moment, no tombstone is reclaimed.
 
 {table(["", *RESTORES], body)}"""
 

@@ -33,6 +33,7 @@ from steadyview.simulation.records import FAULTS, RECORD_WAYS, RecordWay, RunFau
 from steadyview.simulation.records.faults import (
     LAG,
     REGISTRY_ELSEWHERE,
+    REGISTRY_FIRST,
     REGISTRY_LAST,
     REPARTITIONED,
     RESTORED,
@@ -275,6 +276,16 @@ class RegisteringBefore(ViewManager):
         return [(0, RegisterPositions(dict(self.positions))), *super()._begun(entries)]
 
 
+class ReclaimingMeanwhile(SimulatedStore):
+    """Reclaims while a copy is made that is not of one moment."""
+
+    def reclaim(self, registered):
+        self.is_being_copied = False
+        super().reclaim(registered)
+
+
+registry_first = replace(RESTORED, restored=REGISTRY_FIRST)
+accuse("reclaimed meanwhile", SUM, registry_first, CONVERGENT, 4000, store=ReclaimingMeanwhile)
 accuse("registered before", SUM, CRASH, CONVERGENT, manager=RegisteringBefore)
 accuse("registry elsewhere", SUM, replace(RESTORED, restored=REGISTRY_ELSEWHERE), CONVERGENT)
 accuse("registry copied last", SUM, replace(RESTORED, restored=REGISTRY_LAST), CONVERGENT)

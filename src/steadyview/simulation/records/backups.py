@@ -2,9 +2,10 @@
 
     positions are in the store, and written after the records   =>   nothing is worse than redriven
 
-A copy that is not of one moment has the positions first. With them goes the floor; and as a record
-stores of its signature only what is above the floor, such a copy must not be compact: a record
-copied later, under a higher floor, would have forgotten what the copied floor does not say.
+A copy that is not of one moment has the positions first, and nothing is reclaimed while it is made.
+Else a tombstone is gone from the records and not yet in the floor that was copied before: {k1};
+s1:4 deletes k1; floor and positions are copied; the tombstone goes; the records are copied, and
+restored; k2 is inserted; s1:4, redriven, deletes it.
 """
 
 from __future__ import annotations
@@ -37,8 +38,6 @@ class StoreHistory:
         self._left = list(_ORDER.get(how, ()))
         self._copied: dict[str, object] = {}
         self._is_over = not how
-        if how and how != AT_ONCE:
-            store.is_compact = False
 
     def passes(self, point: float) -> bool:
         """A moment, and a number below one that dice gave; whether the store was restored now."""
@@ -48,6 +47,7 @@ class StoreHistory:
             if point < _COPIES:
                 parts = self._left.pop(0)
                 self._copied |= {part: dict(getattr(self._store, part)) for part in parts}
+                self._store.is_being_copied = bool(self._left)
             return False
         if point < _RESTORES:
             self._is_over = True

@@ -41,7 +41,7 @@ class Levels:
         """Of other seeds, all of them behind ours."""
         return Levels(
             self.histories + other.histories,
-            Counter(self.reached) + Counter(other.reached),
+            dict(Counter(self.reached) + Counter(other.reached)),
             {**other.first, **self.first},
             {**other.example, **self.example},
             self.pairwise + other.pairwise,
@@ -62,4 +62,4 @@ def measured_levels(way: RecordWay, faults: RunFaults, seeds: Iterable[int]) -> 
         pairwise += level == "weak" and verdict.pairwise
         if first.setdefault(level, seed) == seed:
             example[level] = verdict.sentence
-    return Levels(histories, reached, first, example, pairwise)
+    return Levels(histories, dict(reached), first, example, pairwise)

@@ -141,11 +141,13 @@ class RecordRun:
         if not self.base.is_over and self._dice() < _CHANGES:
             self._change()
             return True
-        workers = [w for w in self._workers if w.held_at != 0 and self._is_busy(w)]
-        held = [w for w in self._workers if w.held_at == 0 and self._is_busy(w)]
-        if held and (not workers or self._dice() < _RELEASED):
-            held[0].held_at = -1
-            workers.append(held[0])
+        workers = [w for w in self._workers if w.asked or self._is_busy(w)]
+        held = next((w for w in workers if w.held_at == 0), None)
+        if held is not None:
+            if len(workers) == 1 or self._dice() < _RELEASED:
+                held.held_at = -1
+            else:
+                workers.remove(held)
         if workers:
             self._go_on(workers[int(self._dice() * len(workers))])
         elif self.base.is_over:
@@ -167,7 +169,7 @@ class RecordRun:
         return int(self._dice() * 3) if self._way.lanes == ANY else (entry.relation, entry.key)
 
     def _is_busy(self, worker: _Worker) -> bool:
-        if worker.asked or not worker.manager.is_idle:
+        if not worker.manager.is_idle:
             return True
         return any(worker.given[lane] < len(self._lanes[lane]) for lane in worker.lanes)
 
@@ -183,13 +185,13 @@ class RecordRun:
 
     def _fill(self, worker: _Worker) -> None:
         """Entries for a manager that has room for them."""
+        if worker.asked and self._way.at_once == 1:
+            return
         for lane in worker.lanes:
             entries = self._lanes[lane]
             if worker.given[lane] < len(entries):
                 worker.manager.received(lane, entries[worker.given[lane] :])
                 worker.given[lane] = len(entries)
-        if worker.asked and self._way.at_once == 1:
-            return
         at = int(self._dice() * len(worker.lanes))
         for lane in worker.lanes[at:] + worker.lanes[:at]:
             worker.asked += worker.manager.begin(lane)

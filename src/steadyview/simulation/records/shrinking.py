@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from random import Random
 
 from steadyview.checking.records import RecordHistory, RecordVerdict, judge_records
@@ -18,7 +19,7 @@ from steadyview.simulation.records.telling import told_row
 from steadyview.simulation.records.ways import RecordWay
 from steadyview.simulation.records.worlds import RecordWorld, record_world
 
-_SCHEDULES = 400
+_SCHEDULES, _ENOUGH = 400, 5
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class SmallRun:
 
 def shrunk(way: RecordWay, faults: RunFaults, seed: int, *, lost: str) -> SmallRun:
     """From a seed whose history does not reach the level `lost`."""
-    world = record_world(Random(seed), way.kind)
-    found = _run(way, faults, world, Random(f"again {seed}"))
-    best, smaller = _failing(way, faults, world, lost) or found, True
+    random = Random(seed)
+    world = record_world(random, way.kind)
+    best, smaller = _run(way, faults, world, random), True
     while smaller:
         smaller = False
         for candidate in _smaller(world, way.kind):
@@ -51,14 +52,10 @@ def shrunk(way: RecordWay, faults: RunFaults, seed: int, *, lost: str) -> SmallR
 
 
 def _failing(way: RecordWay, faults: RunFaults, world: RecordWorld, lost: str) -> SmallRun | None:
-    """The shortest run of those that fail, under some schedules."""
-    found: SmallRun | None = None
-    for schedule in range(_SCHEDULES):
-        run = _run(way, faults, world, Random(schedule))
-        failed = LEVELS.index(run.verdict.level) < LEVELS.index(lost)
-        if failed and (found is None or len(run.story) < len(found.story)):
-            found = run
-    return found
+    """The shortest of some runs that fail, under some schedules."""
+    runs = (_run(way, faults, world, Random(schedule)) for schedule in range(_SCHEDULES))
+    failing = (run for run in runs if LEVELS.index(run.verdict.level) < LEVELS.index(lost))
+    return min(islice(failing, _ENOUGH), key=lambda run: len(run.story), default=None)
 
 
 def _run(way: RecordWay, faults: RunFaults, world: RecordWorld, random: Random) -> SmallRun:

@@ -54,7 +54,7 @@ class SimulatedStore:
         """By lane; under the flow rule, Positions."""
         self.floor: Signature = NO_SIGNATURE
         self.contentions = 0
-        self.is_compact = True
+        self.is_being_copied = False
         self._absent = StoredRecord(None, Stamp(tas.first))
         self._tests = tas.tests
         self._shows = shows
@@ -78,6 +78,8 @@ class SimulatedStore:
 
     def reclaim(self, registered: Positions) -> None:
         """Raise the floor by the tombstones that nobody needs any more, and drop them."""
+        if self.is_being_copied:
+            return
         for key in [key for key, record in self.records.items() if record.fields is None]:
             version = self.records[key].stamp.version
             if is_covered(version, registered):
@@ -98,7 +100,7 @@ class SimulatedStore:
         if stamp is None:
             self.records.pop(key, None)
         else:
-            if self.floor and self.is_compact:
+            if self.floor:
                 stamp = Stamp(above(stamp.version, self.floor), stamp.note)
             self.records[key] = StoredRecord(fields, stamp)
         self._show(key, fields)
