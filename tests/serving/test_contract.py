@@ -90,6 +90,7 @@ NEW = "there were none"
 def begun(store: RecordStore, layout: RecordLayout = LAYOUT) -> Records:
     records = store.begin(layout, "w1", 7, NEW)
     if not layout.sums:
+        assert store.position(records, CHANGES) == Position(-1, 0, -1)
         store.switch(records, CHANGES, Position(0, 0, 0))
     return records
 

@@ -165,15 +165,15 @@ def test_every_record_is_right_by_managers_that_are_killed_under_load(
     killed = 0
     with steadyview.open(folder, spark=spark) as wh, Running(wh):
         until(lambda: all_served(wh))
-        for number in range(120):
+        for number in range(60):
             change(database, dice)
-            if number % 30 == 20:
+            if number % 20 == 10:
                 until(lambda: bool(workers_of_managers()))
                 for worker in workers_of_managers():
                     os.kill(worker.pid, signal.SIGKILL)
                     killed += 1
         kept_right(cache, database)
-        assert killed >= 4
+        assert killed >= 3
         record = wh.store("cache").get("chosen", 3)
         there = right(database)["chosen"]
         assert (record is not None) == any(row[1] == 3 for row in there)

@@ -41,7 +41,9 @@ class Database:
     def create(self, now: int) -> None:
         """Make the tables if there are none; otherwise check that we can read them."""
         with suppress(OSError):  # which SQLite will meet as well, and tell
-            os.close(open_file(self.path))
+            if not self.path.exists():
+                # closing it ends the locks of this process on it, another connection's too
+                os.close(open_file(self.path))
         with self.write() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
                 for statement in STATEMENTS:

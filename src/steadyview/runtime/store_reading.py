@@ -101,6 +101,10 @@ class ServedStore:
     def _read(self, view: str, keys: Sequence[Sequence[Any]]) -> tuple[Reading, RecordLayout]:
         for _ in range(_TRIES):
             records = self._records(view)
+            if any(len(key) != len(records.layout.key) for key in keys):
+                # it may be served by another key since then
+                self._known.clear()
+                records = self._records(view)
             texts = [_text(records.layout, key) for key in keys]
             reading = self._store.read(records, texts)
             if reading is not None:

@@ -177,6 +177,8 @@ class RecordStore(ABC):
     def begin(self, layout: RecordLayout, warehouse: str, node: int, why: str) -> Records:
         """Empty records of a new incarnation, which nobody reads yet; its number is never reused.
 
+        The stream `changes` of a change table's records is at -1: there is a state at cn 0.
+
         StoreRefused if the store has something else under the view's name, or another warehouse
         serves a view of that name there.
         """

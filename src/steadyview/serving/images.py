@@ -134,7 +134,8 @@ def _ends_of_sums(
 
 def _numbers(keys: pa.ChunkedArray) -> np.ndarray:
     """A number per row, the same for the same key, in the order in which keys come first."""
-    return _plain(keys).dictionary_encode().indices.to_numpy()
+    numbers: np.ndarray = _plain(keys).dictionary_encode().indices.to_numpy()
+    return numbers
 
 
 def _plain(found: pa.ChunkedArray | pa.Array) -> pa.Array:

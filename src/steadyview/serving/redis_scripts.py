@@ -36,8 +36,8 @@ redis.call('HSET', KEYS[1], 'node:' .. last, ARGV[2], 'layout:' .. last, ARGV[3]
   'rebuilt', ARGV[4])
 redis.call('HSETNX', KEYS[1], 'incarnation', 0)
 redis.call('SADD', KEYS[2], ARGV[5])
-redis.call('HSET', KEYS[1] .. ':' .. last, 'records', 0, 'position:changes', 0,
-  'floor:changes', 0, 'time:changes', 0)
+redis.call('HSET', KEYS[1] .. ':' .. last, 'records', 0, 'position:changes', -1,
+  'floor:changes', -1, 'time:changes', 0)
 return last
 """
 """A new incarnation, its number; -1: another warehouse serves a view of that name."""

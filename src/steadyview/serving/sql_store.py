@@ -164,7 +164,7 @@ class SqlStore(SqlStreams):
             values = (records.name, records.view, last + 1, node, layout.to_json())
             self.run(f"INSERT INTO steadyview_records VALUES ({marks})", values)
             if not layout.sums:
-                sql = f"INSERT INTO steadyview_positions VALUES ({mark}, {mark}, 0, 0, 0)"
+                sql = f"INSERT INTO steadyview_positions VALUES ({mark}, {mark}, -1, -1, 0)"
                 self.run(sql, (records.name, CHANGES))
         crash_point("records-begun")
         return records
@@ -262,7 +262,8 @@ class SqlStore(SqlStreams):
                 f" WHERE records = {mark} AND stream = {mark} AND floor < {mark}"
             )
             self.run(sql, (floor, records.name, stream, floor))
-            covered, values = f"{CN} <= {mark}", (floor,)
+            values: Values = (floor,)
+            covered = f"{CN} <= {mark}"
             if records.layout.sums:
                 covered, values = self.reached.format(place="floor"), (records.name,)
             # after the floor: whoever writes has seen it by now, or was waited for

@@ -119,7 +119,7 @@ class SqliteStore(SqlStore):
     def floors(self, records: Records) -> dict[str, int]:
         """See `SqlStreams`: only one transaction writes."""
         sql = "SELECT stream, floor FROM steadyview_positions WHERE records = ? AND floor > 0"
-        return dict(self.run(sql, (records.name,)))  # type: ignore[arg-type]
+        return dict(self.run(sql, (records.name,)))
 
     def kind_of(self, name: str) -> str | None:
         """See `SqlStore`."""

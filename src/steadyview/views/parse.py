@@ -206,16 +206,7 @@ class _FileReader:
         if self._at:
             properties = self._clauses()
             self._check_policy(properties)
-            if "steadyview.serve" not in properties:
-                way = "add 'steadyview.serve', or leave the key out"
-                fact = "names a key of records, and no store for them: '{}'"
-                self._refuse_beside("steadyview.serve.key", fact, way, "SERVE_KEY")
-                self._refuse_beside(
-                    "steadyview.serve.from",
-                    "names a way of serving, and no store: '{}'",
-                    "add 'steadyview.serve', or leave the way out",
-                    "UNKNOWN_SERVE_FROM",
-                )
+            self._check_served(properties)
         if self._source.word(self._at) not in _QUERY_STARTS or self._at >= stop:
             way = misspelt_word(self._source, self._at, ("SELECT", "CREATE", "WITH"))
             fact = "holds no SELECT here"
@@ -353,6 +344,16 @@ class _FileReader:
                 way = "ask for the policy 'snapshot', or leave the fallback out"
                 fact = f"may be recomputed, and then has no changes for the policy '{policy}'"
                 self._refuse_beside("steadyview.fallback", fact, way)
+
+    def _check_served(self, properties: Mapping[str, str]) -> None:
+        """Refuse what is said of records that are in no store."""
+        if "steadyview.serve" not in properties:
+            way = "add 'steadyview.serve', or leave the key out"
+            fact = "names a key of records, and no store for them: '{}'"
+            self._refuse_beside("steadyview.serve.key", fact, way, "SERVE_KEY")
+            way = "add 'steadyview.serve', or leave the way out"
+            fact = "names a way of serving, and no store: '{}'"
+            self._refuse_beside("steadyview.serve.from", fact, way, "UNKNOWN_SERVE_FROM")
 
     def _refuse_beside(self, key: str, fact: str, way: str, code: str = "SCHEDULE") -> None:
         """This code at this property, if it is there."""

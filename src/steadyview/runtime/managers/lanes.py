@@ -85,7 +85,7 @@ class Lanes:
         known = self._store.positions(self._served.records)
         at = {s: known[stream_text(s)].entry if stream_text(s) in known else 0 for s in streams}
         self._received, self._registered = dict(at), dict(at)
-        lanes: dict[Lane, int] = dict(at)
+        lanes: dict[Lane, int] = {stream: entry for stream, entry in at.items()}
         self._manager = ViewManager(_program(self._served.view), lanes, together=TOGETHER)
 
     def poll(self) -> bool:
