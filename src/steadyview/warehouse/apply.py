@@ -88,11 +88,12 @@ def _safe(values: pa.ChunkedArray, type_: str) -> bool:
     arrow = arrow_type(type_)
     if not (pa.types.is_integer(arrow) or pa.types.is_decimal(arrow)):
         return False
-    limit = 2 ** (arrow.bit_width - 1) if pa.types.is_integer(arrow) else 10**arrow.precision
+    limit: int = 2 ** (arrow.bit_width - 1) if pa.types.is_integer(arrow) else 10**arrow.precision
     scale = 0 if pa.types.is_integer(arrow) else arrow.scale
     ends = pc.min_max(values).as_py()
     most = max((abs(v) for v in ends.values() if v is not None), default=0)
-    return int(Decimal(most).scaleb(scale)) * max(len(values), 1) < limit
+    reached = int(Decimal(most).scaleb(scale)) * max(len(values), 1)
+    return reached < limit
 
 
 def _zero(values: pa.ChunkedArray) -> pa.Scalar:
