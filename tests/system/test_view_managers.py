@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import steadyview
+from steadyview.runtime.store_keeping import StoreKeepers
 from steadyview.runtime.warehouse import Warehouse
+from tests.conftest import SOAK
 from tests.crash.running import Running
 from tests.serving.stores import Place, place
 from tests.system.databases import SqliteFile
@@ -111,11 +115,11 @@ def right(database: SqliteFile) -> dict[str, Rows]:
     return {"grouped": Counter(exact), **{v: Counter(ask(q)) for v, q in texts.items()}}
 
 
-def stored(cache: Place) -> dict[str, Rows]:
+def stored(cache: Place, views: Iterable[str] = VIEWS) -> dict[str, Rows]:
     """The views as any client of the store reads them."""
     columns = {"grouped": "g, n, c, s, a, d", "chosen": 'x, "the id", g'}
     found = {}
-    for view in VIEWS:
+    for view in views:
         rows = cache.sql(f'SELECT {columns.get(view, "g")} FROM "{view}"')
         if view == "grouped":
             rows = [(*r[:5], None if r[5] is None else Decimal(r[5])) for r in rows]
@@ -184,3 +188,79 @@ def test_every_record_is_right_by_managers_that_are_killed_under_load(
             change(database, dice)
         wh.run_once()
         assert stored(cache) == right(database)
+
+
+KILLS = 200 if SOAK else 8
+
+
+def test_killed_before_or_after_any_operation_records_from_the_log_come_right(
+    database: SqliteFile, file: Place, tmp_path: Path, spark: SparkSession
+) -> None:
+    """A process of its own goes on from the log each time, until it is killed."""
+    dice = random.Random(11)
+    some = {name: VIEWS[name] for name in ("grouped", "chosen", "one")}
+    folder = project(tmp_path / "project", database, file, some)
+    before = (folder / "steadyview.toml").read_text()
+    with steadyview.open(folder, spark=spark) as wh:
+        wh.run_once()
+        killed = 0
+        # the keeper has no store from here on: another process keeps that
+        (folder / "steadyview.toml").write_text(before.partition("[stores.cache]")[0])
+    with steadyview.open(folder, spark=spark) as keeper:
+        for _ in range(KILLS):
+            for _ in range(dice.randrange(1, 8)):
+                change(database, dice)
+            keeper.run_once()
+            (folder / "steadyview.toml").write_text(before)
+            if dice.random() < 0.2:
+                with file.open() as store:
+                    store.want(dice.choice([*some]))
+            number, when = dice.randrange(1, 20), dice.choice(("before", "after"))
+            command = [sys.executable, "-m", "tests.crash.store_driver", str(folder)]
+            ended = subprocess.run([*command, str(number), when], check=False)
+            assert ended.returncode in (0, -signal.SIGKILL)
+            killed += ended.returncode != 0
+    with steadyview.open(folder) as wh:
+        assert StoreKeepers(wh._parts).now() == []
+    wanted = right(database)
+    assert stored(file, some) == {name: wanted[name] for name in some}
+    assert killed >= KILLS // 2
+
+
+def test_a_view_that_python_cannot_keep_is_served_from_its_changes_and_told(
+    database: SqliteFile, file: Place, tmp_path: Path, spark: SparkSession
+) -> None:
+    views = {"least": from_log("least", "SELECT g, MIN(x) AS m FROM s.t GROUP BY g")}
+    with steadyview.open(project(tmp_path / "p", database, file, views), spark=spark) as wh:
+        wh.run_once()
+        (status,) = wh.served()
+        assert status.way == "change table"
+        told = [w for found in wh.check() for w in getattr(found, "warnings", ())]
+        assert any("served from its changes, not straight from the log" in w for w in told)
+        assert "not from the log, as asked" in wh.explain("least").text
+
+
+def test_a_log_that_does_not_reach_back_and_another_past_are_not_gone_on_with(
+    database: SqliteFile, file: Place, tmp_path: Path, spark: SparkSession
+) -> None:
+    dice = random.Random(5)
+    some = {"one": VIEWS["one"]}
+    with steadyview.open(project(tmp_path / "p", database, file, some), spark=spark) as wh:
+        wh.run_once()
+        old = Path(file.settings["path"]).read_bytes()
+        for _ in range(30):
+            change(database, dice)
+        wh.run_once()
+        Path(file.settings["path"]).write_bytes(old)
+        Path(file.settings["path"] + "-wal").unlink(missing_ok=True)
+        wh._catalog.commits.forget_before(wh._catalog.commits.last_cn())
+        assert StoreKeepers(wh._parts).now() == []
+        assert "not kept any more" in str(wh.served()[0].rebuilt)
+        assert stored(file, some)["one"] == right(database)["one"]
+        with file.open() as store:
+            (view,) = store.views()
+            assert view.records is not None
+            stream = next(s for s in store.positions(view.records) if "/" in s)
+            store.move(view.records, stream, 10_000, 1)
+        (trouble,) = StoreKeepers(wh._parts).now()
+        assert "another past" in str(trouble.error)

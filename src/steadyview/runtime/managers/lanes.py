@@ -25,7 +25,7 @@ from steadyview.maintenance.records.entries import LogEntry, LogStream
 from steadyview.maintenance.records.program import UpdateProgram
 from steadyview.maintenance.records.requests import ApplyIfUnseen, GuardedUpsert
 from steadyview.maintenance.records.selection import KeyedView, Selection
-from steadyview.maintenance.records.view_manager import Lane, ViewManager
+from steadyview.maintenance.records.view_manager import ViewManager
 from steadyview.runtime.managers.log_entries import LogRows, entries_of, stream_text, streams_of
 from steadyview.runtime.managers.record_view import RecordView
 from steadyview.serving.contract import Addition, Put, RecordStore
@@ -83,10 +83,11 @@ class Lanes:
         if set(streams) == self._received.keys():
             return
         known = self._store.positions(self._served.records)
-        at = {s: known[stream_text(s)].entry if stream_text(s) in known else 0 for s in streams}
+        at: dict[Any, int] = {
+            s: known[stream_text(s)].entry if stream_text(s) in known else 0 for s in streams
+        }
         self._received, self._registered = dict(at), dict(at)
-        lanes: dict[Lane, int] = {stream: entry for stream, entry in at.items()}
-        self._manager = ViewManager(_program(self._served.view), lanes, together=TOGETHER)
+        self._manager = ViewManager(_program(self._served.view), at, together=TOGETHER)
 
     def poll(self) -> bool:
         """Apply what has come; whether anything had. LogPruned if some of it is gone."""
