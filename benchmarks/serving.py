@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def _upserts(store: RecordStore, records: Records, together: int) -> Callable[[]
                 KEY: pa.array(KEYS[start:end]),
                 "k": pa.array(NAMES[start:end]),
                 "n": pa.array([cn] * size, pa.int64()),
-                "x": pa.array([cn] * size).cast(pa.decimal128(18, 2)),
+                "x": pa.array([Decimal(cn)] * size, pa.decimal128(18, 2)),
                 CN: pa.array([cn] * size, pa.int64()),
                 DEAD: pa.array([False] * size),
             }
