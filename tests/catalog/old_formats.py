@@ -7,7 +7,7 @@ import sqlite3
 
 def as_format_8(old: sqlite3.Connection) -> None:
     """As before there were gates, fences and ranges that are compressed."""
-    for table in ("gates", "streams", "holds"):
+    for table in ("gates", "streams", "holds", "stream_leases"):
         old.execute(f"DROP TABLE {table}")
     for table, column in (
         ("warehouse", "fence"),

@@ -274,3 +274,26 @@ def test_a_catalog_of_format_8_has_recomputed_views_at_their_newest_state(tmp_pa
             assert (first.oldest_cn, first.cn) == (3, None)
             assert catalog.views.bases(3) == [Base(5, 2)], "what has changes keeps all of it"
             assert catalog.gaps.of([3]) == [Gap(3, 2, 5), Gap(3, 5, 7)]
+
+
+def test_a_catalog_of_format_8_gets_leases_of_streams(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        catalog.sources.register("s", "sqlite")
+    with closing(sqlite3.connect(tmp_path / "catalog.db")) as old, old:
+        as_format_8(old)
+    for _ in range(2):
+        with Catalog.create(tmp_path, SetClock(100)) as catalog:
+            assert [source.name for source in catalog.sources.states()] == ["s"]
+            assert catalog.leases.all() == {}
+
+
+def test_a_manager_has_its_streams_until_they_are_handed_over_or_out_anew(tmp_path: Path) -> None:
+    with Catalog.create(tmp_path, SetClock(100)) as catalog:
+        first = catalog.leases.hand_out({"a": 0, "b": 1})
+        assert catalog.leases.held(0, first) == {"a"}
+        catalog.leases.hand_over("a", 1)
+        assert catalog.leases.held(0, first) == frozenset()
+        assert catalog.leases.held(1, first) == {"a", "b"}
+        nothing = catalog.leases.hand_out({})
+        assert catalog.leases.held(1, first) is None
+        assert nothing < catalog.leases.hand_out({"a": 0})

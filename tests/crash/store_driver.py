@@ -15,11 +15,12 @@ from typing import Any
 
 import steadyview
 from steadyview.runtime import store_keeping
+from steadyview.runtime.managers import lanes, log_records
 from steadyview.runtime.store_keeping import StoreKeepers
 from steadyview.serving import writing
 from steadyview.serving.stores import open_store
 
-CHANGING = ("begin", "switch", "sweep", "upsert", "move", "reclaim", "forget")
+CHANGING = ("begin", "switch", "sweep", "upsert", "add", "put", "move", "reclaim", "forget")
 
 
 class Doomed:
@@ -51,7 +52,7 @@ class Doomed:
 def main() -> None:
     folder, number, Doomed.when = sys.argv[1:]
     Doomed.left = int(number)
-    writing.ROWS = 2
+    writing.ROWS = lanes.TOGETHER = log_records.ROWS_TOGETHER = 2
     store_keeping.open_store = lambda *given: Doomed(open_store(*given))
     with steadyview.open(folder) as warehouse:
         for trouble in StoreKeepers(warehouse._parts).now():

@@ -18,6 +18,7 @@ from steadyview.catalog.gates import BoundTimes
 from steadyview.catalog.holds import Holds
 from steadyview.catalog.refreshes import Refreshes
 from steadyview.catalog.sources import Sources
+from steadyview.catalog.stream_leases import StreamLeases
 from steadyview.catalog.streams import Streams
 from steadyview.catalog.subscriptions import Subscriptions
 from steadyview.catalog.typed import Typed
@@ -47,6 +48,7 @@ class Catalog:
         self.refreshes = Refreshes(database)
         self.subscriptions = Subscriptions(database, clock)
         self.streams = Streams(database, clock)
+        self.leases = StreamLeases(database)
         self.files = FileChanges(database)
         self._database = database
 

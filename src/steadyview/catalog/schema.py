@@ -21,6 +21,8 @@ of the commit times that the source itself gave to what is admitted.
 `warehouse.fence`: how often the lease was taken; who took it before may not write any more.
 `streams`: what was handed out to readers that keep their own positions; see `streams.py`.
 `holds`: for whom logs and changes are kept longer than the retention asks for; see `holds.py`.
+`stream_leases`: which view manager has which log stream of which served view; see
+`stream_leases.py`.
 """
 
 from __future__ import annotations
@@ -60,6 +62,11 @@ _VIEWS = """CREATE TABLE views (
         refusal_code TEXT,
         refusal TEXT,
         paused INTEGER
+    ) STRICT"""
+_STREAM_LEASES = """CREATE TABLE stream_leases (
+        stream TEXT PRIMARY KEY,
+        manager INTEGER NOT NULL,
+        generation INTEGER NOT NULL
     ) STRICT"""
 _BASES = """CREATE TABLE bases (
         view INTEGER NOT NULL REFERENCES views (id),
@@ -222,6 +229,7 @@ STATEMENTS = (
     _STREAMS,
     _HOLDS,
     _FILE_CHANGES,
+    _STREAM_LEASES,
     """CREATE TABLE batches (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         from_cn INTEGER NOT NULL,
@@ -307,6 +315,7 @@ _FROM_8 = (
     "DROP TABLE gaps_8",
     _STREAMS,
     _HOLDS,
+    _STREAM_LEASES,
     f"DELETE FROM bases WHERE view IN ({_WHOLE})"
     " AND base_cn <> (SELECT base_cn FROM views WHERE id = view)",
     f"UPDATE bases SET base_cn = (SELECT cn FROM views WHERE id = view) WHERE view IN ({_WHOLE})",

@@ -53,6 +53,9 @@ def command(
 
 
 def _told(found: ServedRecord) -> Any:
+    if found.cn is None:
+        streams = ", ".join(f"{s} {n}" for s, n in sorted(found.signature.items()))
+        return f"reflects {streams}; all committed until {found.age_seconds:,.1f} s ago"
     return (
         f"changed at cn {found.cn}; the store is at cn {found.as_of},"
         f" committed {found.age_seconds:,.1f} s ago"

@@ -3,7 +3,7 @@
     poll -> append -> (soon, at 64 MB, or when somebody waits) flush -> admit -> acknowledge
 
 Soon is at once where nothing came for a while, every 200 ms in a stream, and every second while a
-batch is computed, which would not see it anyway.
+batch is computed, which would not see it anyway; view managers would, and are not kept waiting.
 
 Where a gate is open (`timing/gates.py`) what lies behind it stays in hand: it is taken from the
 source and written down, and not admitted until the gate's time is bound. Of what is in hand, all is
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -89,6 +89,8 @@ class News(threading.Condition):
     def __init__(self) -> None:
         super().__init__()
         self._unhurried = False
+        self.watched: Callable[[], bool] = lambda: False
+        """Whether somebody besides the batches looks at new transactions: view managers."""
 
     @contextmanager
     def unhurried(self) -> Iterator[None]:
@@ -101,7 +103,8 @@ class News(threading.Condition):
 
     def due(self, first: float, flushed: float) -> float:
         """When to flush transactions of which the first came then, after the last flush."""
-        apart = UNHURRIED_SECONDS if self._unhurried else FLUSH_SECONDS
+        unhurried = self._unhurried and not self.watched()
+        apart = UNHURRIED_SECONDS if unhurried else FLUSH_SECONDS
         return max(first + TOGETHER_SECONDS, flushed + apart)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from steadyview.catalog import from_us
 from steadyview.errors import SteadyviewError, ViewRefused
+from steadyview.runtime.managers.log_views import LOG_FAMILIES, planned_log_view
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.planning import Planned, Refused
 from steadyview.runtime.removing import orphaned
 from steadyview.runtime.schemas import Looked
+from steadyview.views.record_rows import NotByRecord
+
+NO_STORES: Mapping[str, Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,9 @@ def _fact(error: SteadyviewError) -> str:
     return error.message + (f": {error.detail}" if error.detail else "")
 
 
-def checked(plan: Planned | Refused, stores: Collection[str] = ()) -> ViewCheck:
+def checked(
+    plan: Planned | Refused, stores: Mapping[str, Mapping[str, Any]] = NO_STORES
+) -> ViewCheck:
     """The verdict of one plan; `stores`: those that views can be served from."""
     if isinstance(plan, Refused):
         return _because(plan.name, plan.path, "refused", plan.refusal)
@@ -100,10 +106,24 @@ def checked(plan: Planned | Refused, stores: Collection[str] = ()) -> ViewCheck:
     served = None if plan.text is None else plan.text.serve
     if served is not None and served not in stores:
         warnings += (f'it is not served: steadyview.toml has no [stores.{served}]',)
+    elif (why := _not_from_log(plan, stores)) is not None:
+        warnings += (f"it is served from its changes, not straight from the log: {why}",)
     if plan.refusal is not None:
         found = _because(plan.name, plan.path, plan.kind, plan.refusal)
         return replace(found, warnings=warnings)
     return ViewCheck(plan.name, plan.path, plan.kind, warnings=warnings)
+
+
+def _not_from_log(plan: Planned, stores: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Why the view is not served in the way that its file asks for; None: it is."""
+    try:
+        if planned_log_view(plan) is None:
+            return None
+    except NotByRecord as error:
+        return str(error)
+    assert plan.text is not None
+    family = stores[str(plan.text.serve)]["type"]
+    return None if family in LOG_FAMILIES else f"store \"{plan.text.serve}\" is of type {family}"
 
 
 def _because(name: str, path: Path, verdict: str, refusal: ViewRefused) -> ViewCheck:

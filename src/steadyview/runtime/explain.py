@@ -25,10 +25,13 @@ from steadyview.plans.split_join import SplitJoin
 from steadyview.plans.union_all import UnionAll
 from steadyview.runtime.byte_sizes import bytes_said
 from steadyview.runtime.known_columns import KnownColumns
+from steadyview.runtime.managers.log_views import planned_log_view
+from steadyview.runtime.managers.record_view import LOG_LEVEL, LOG_WAY
 from steadyview.runtime.plan_words import PARTS, PlanWords, said
 from steadyview.runtime.planning import VERSIONS, Planned, rank
 from steadyview.runtime.served_rows import LEVEL, WAY
 from steadyview.views.parse import IMMEDIATE
+from steadyview.views.record_rows import NotByRecord
 
 Element = dict[str, Any]
 Sizes = Callable[[str], dict[str, Any] | None]
@@ -102,12 +105,20 @@ def _served(plan: Planned) -> dict[str, Any] | None:
     if plan.text is None or plan.text.serve is None:
         return None
     key = list(plan.serve_key)
-    return {"store": plan.text.serve, "key": key, "way": WAY, "level": LEVEL}
+    way, level, why = WAY, LEVEL, None
+    try:
+        if planned_log_view(plan) is not None:
+            way, level = LOG_WAY, LOG_LEVEL
+    except NotByRecord as error:
+        why = str(error)
+    return {"store": plan.text.serve, "key": key, "way": way, "level": level, "not_from_log": why}
 
 
 def _served_line(served: Mapping[str, Any]) -> str:
     key = ", ".join(served["key"])
-    return f"served from its {served['way']} in {served['store']}, key ({key}): {served['level']}"
+    line = f"served from its {served['way']} in {served['store']}, key ({key}): {served['level']}"
+    why = served["not_from_log"]
+    return line if why is None else f"{line}; not from the log, as asked: {why}"
 
 
 def hidden_below(plan: Planned, known: Mapping[str, Planned]) -> list[Planned]:

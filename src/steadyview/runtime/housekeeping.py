@@ -170,9 +170,10 @@ class Housekeeping:
         needed = min([cutoff, *reached, *built, *audited(self._parts).values(), *subscribed])
         state = catalog.sources.state(source)
         first = min(catalog.commits.seq_upto(source, needed), state.settled) + 1
+        # before the log: who reads rows knows then whether all were there (`managers/lanes.py`)
+        catalog.commits.forget_before(needed)
+        crash_point("commits-forgotten")
         for relation in catalog.sources.schemas(source):
             log.compact(relation.name, state.last_seq, compaction.MANY_FILES)
             log.prune(relation.name, first)
             log.vacuum(relation.name, READERS)
-        catalog.commits.forget_before(needed)
-        crash_point("commits-forgotten")

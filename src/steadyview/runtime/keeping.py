@@ -124,6 +124,7 @@ class Keeping:
         self._compressing = Compressing(parts)
         self.tables = Tables(parts)
         self.stores = StoreKeepers(parts)
+        self.captures.news.watched = self.stores.have_managers
         self._builder: threading.Thread | None = None
         self._builder_error: Exception | None = None
         self._signature = self._view_files()

@@ -34,7 +34,7 @@ from steadyview.timing.schedules import RefreshSchedule, refresh_target, schedul
 from steadyview.views.analyze import analyze
 from steadyview.views.compression import Compression, compression
 from steadyview.views.join_tree import join_tree
-from steadyview.views.parse import ViewText
+from steadyview.views.parse import SERVED_FROM, ViewText
 from steadyview.views.plan import with_view_renamed
 from steadyview.views.trailing import Trailing, trailing
 from steadyview.warehouse.table_mark import TABLES
@@ -124,6 +124,7 @@ def _recalled(name: str, sql: str, level: str, definition: str) -> Planned:
     served = found.get("serve") or {}
     if served:
         asked["steadyview.serve"] = served["store"]
+        asked["steadyview.serve.from"] = served.get("from", SERVED_FROM[0])
     made = Planned(
         name,
         tuple((name, type_) for name, type_ in found.get("columns", ())),
@@ -219,7 +220,8 @@ def served_in(plan: Planned) -> dict[str, Any] | None:
     """In which store its records are, and by which key they are found."""
     if plan.text is None or plan.text.serve is None:
         return None
-    return {"store": plan.text.serve, "key": list(plan.serve_key)}
+    way = plan.text.serve_from
+    return {"store": plan.text.serve, "key": list(plan.serve_key), "from": way}
 
 
 def policy_of(row: ViewRow) -> str:

@@ -23,7 +23,7 @@ def checks(parts: Parts, plans: ViewPlans) -> list[ViewCheck | SourceCheck]:
     missing = missing_at(parts, found)
     every = plans.over(found.relations)
     shown = [p for p in every if isinstance(p, Refused) or not p.hidden]
-    stores = set(parts.project.stores)
+    stores = parts.project.stores
     return [*missing, *(checked(p, stores) for p in shown), *unseen_at(parts, found)]
 
 

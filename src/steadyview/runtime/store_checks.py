@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steadyview.catalog import Catalog, ViewRow
 from steadyview.errors import ConfigError, SteadyviewError, StoreUnavailable
+from steadyview.runtime.managers.record_view import LOG_LEVEL, LOG_WAY
 from steadyview.runtime.project import ProjectConfig
 from steadyview.runtime.served_rows import (
     LEVEL,
@@ -23,10 +25,14 @@ from steadyview.serving.contract import RecordStore, ServedView
 from steadyview.serving.layout import CHANGES, Records
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from steadyview.query.verify import Verification
     from steadyview.runtime.parts import Parts
 
-_TRIES = 5
+_TRIES = 20
+_MOVED_ON = 0.5
+"""Seconds until records that moved on are looked at again."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ class ServedStatus:
 
     `state`: serving, stopped (see `error`), not built yet, or away: the store does not answer.
     `behind_seconds`: since the first commit that the view shows and the store does not. `rebuilt`:
-    why its records were written anew last.
+    why its records were written anew last. Of a view that is served from the log, `streams` are the
+    registered positions, `managers` how many have streams of it, and `behind` counts transactions.
     """
 
     view: str
@@ -53,6 +60,8 @@ class ServedStatus:
     floor: int | None = None
     rebuilt: str | None = None
     error: str | None = None
+    streams: Mapping[str, int] = field(default_factory=dict)
+    managers: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -98,6 +107,8 @@ def _stands(  # noqa: PLR0913 - all that is known of it
         error = None if known is None else known.error
         return _status(row, family, "stopped" if error else "not built yet", error=error)
     records = known.records
+    if records.layout.sums:
+        return _from_log(catalog, store, family, row, known, records)
     position, counts = store.position(records, CHANGES), store.counts(records)
     shown = row.cn or 0
     behind = max(shown - position.entry, 0)
@@ -119,6 +130,35 @@ def _stands(  # noqa: PLR0913 - all that is known of it
     )
 
 
+def _from_log(  # noqa: PLR0913 - all that is known of it
+    catalog: Catalog,
+    store: RecordStore,
+    family: str,
+    row: ViewRow,
+    known: ServedView,
+    records: Records,
+) -> ServedStatus:
+    counts = store.counts(records)
+    streams = {s: p.entry for s, p in store.positions(records).items() if "/" in s}
+    last = {state.name: state.last_seq for state in catalog.sources.states()}
+    behind = [last.get(s.rsplit("/", 3)[0], at) - at for s, at in streams.items()]
+    leases = catalog.leases.all()
+    managers = {m for name, m in leases.items() if name.startswith(f"{store.name} {records.name} ")}
+    found = _status(
+        row,
+        family,
+        "stopped" if known.error else "serving",
+        behind=max(behind, default=0),
+        records=counts.records,
+        tombstones=counts.tombstones,
+        rebuilt=known.rebuilt,
+        error=known.error,
+        streams=streams,
+        managers=len(managers),
+    )
+    return replace(found, way=LOG_WAY, level=LOG_LEVEL)
+
+
 def verify_served(parts: Parts, row: ViewRow, store_name: str) -> Verification:
     """Compare a store's rows at its watermark with the view's at that cn, row by row."""
     with open_project_store(parts.project, store_name) as store:
@@ -136,6 +176,34 @@ def verify_served(parts: Parts, row: ViewRow, store_name: str) -> Verification:
                 if tried == _TRIES:
                     raise
         raise AssertionError
+
+
+@contextmanager
+def _rows_at(
+    parts: Parts, row: ViewRow, store: RecordStore, records: Records
+) -> Iterator[tuple[int, Iterator[pa.Table]]]:
+    """The records as of a cn, and which that is.
+
+    Those that are kept from the log are as of one only while nothing is on its way: all streams of
+    a source are at one position, and no record is ahead of it. StoreUnavailable if it is not so.
+    """
+    if not records.layout.sums:
+        with store.rows(records) as found:
+            yield found
+        return
+    cn = parts.catalog.views.row(row.id).cn or 0
+    with store.settled(records) as (positions, pieces):
+        streams = {s: p.entry for s, p in (positions or {}).items() if "/" in s}
+        commits = parts.catalog.commits
+        at = {s: commits.seq_upto(s.rsplit("/", 3)[0], cn) for s in streams}
+        if not streams or streams != at:
+            time.sleep(_MOVED_ON)
+            raise StoreUnavailable(
+                f'records of "{row.name}" are not of one commit now',
+                detail="entries of the update log are being applied to them",
+                hint="verify it again when less is being written",
+            )
+        yield cn, pieces
 
 
 def _compared(
@@ -156,7 +224,10 @@ def _compared(
     with parts.work_folder("served") as work:
         path: Path = work / "records.parquet"
         schema = pa.schema([(name, arrow_type(type_)) for name, type_ in columns])
-        with store.rows(records) as (cn, pieces), pq.ParquetWriter(path, schema) as sink:
+        with (
+            _rows_at(parts, row, store, records) as (cn, pieces),
+            pq.ParquetWriter(path, schema) as sink,
+        ):
             for piece in pieces:
                 sink.write_table(piece)
         spark = beside(parts.spark)

@@ -9,12 +9,16 @@ and the others go on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from steadyview.errors import DefiniteError, SteadyviewError, StoreUnavailable
+from steadyview.runtime.managers.lanes import LogServed
+from steadyview.runtime.managers.log_records import LogRecords
+from steadyview.runtime.managers.log_views import log_view_of
+from steadyview.runtime.managers.manager_job import ManagerJob, check_slots
 from steadyview.runtime.parts import Parts
 from steadyview.runtime.record_batches import RecordBatches, Target
 from steadyview.runtime.served_rows import served_views, settings_of
@@ -37,8 +41,11 @@ class Trouble:
 class StoreKeeper:
     """Keeps one store up."""
 
-    def __init__(self, parts: Parts, name: str) -> None:
+    def __init__(self, parts: Parts, name: str, managers: ManagerJob | None = None) -> None:
+        """`managers`: who keep views that are served from the log; None: that is done here."""
         self.name = name
+        self._managers = managers
+        self._log_records = LogRecords(parts)
         self.told: list[Trouble] = []
         self._parts = parts
         self._target: Target | None = None
@@ -96,20 +103,38 @@ class StoreKeeper:
         target = self._opened(make=bool(rows))
         known = {view.view: view for view in target.store.views()}
         batches = RecordBatches(self._parts, target)
+        from_log: list[LogServed] = []
         for row in rows:
             if self._stop.is_set():
                 return
             if row.cn is None or only not in (None, row.name):
                 continue
             try:
-                batches.bring(row, known.get(row.name))
+                view = log_view_of(row, self._parts.project)
+                if view is None:
+                    batches.bring(row, known.get(row.name))
+                else:
+                    served = self._log_records.bring(target, row, known.get(row.name), view)
+                    from_log += [] if served is None else [served]
             except StoreUnavailable:
                 raise
             except SteadyviewError as error:
                 found.append(Trouble(row.name, error))
                 _tell(target, row.name, error, self._parts.catalog.identity())
+        self._keep_from_log(target, from_log, only)
         self._forget(target, {row.name for row in rows}, known.values())
         self._unused = not rows
+
+    def _keep_from_log(
+        self, target: Target, served: Sequence[LogServed], only: str | None
+    ) -> None:
+        if self._managers is None:
+            for one in served:
+                self._log_records.catch_up(target, one)
+        elif only is None:
+            if served:
+                check_slots(self._parts)
+            self._managers.keep(self.name, served)
 
     def _forget(self, target: Target, wanted: set[str], known: Iterable[Any]) -> None:
         """Take out what we do not serve any more."""
@@ -137,12 +162,21 @@ class StoreKeepers:
     """The keepers of all stores."""
 
     def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._managers: ManagerJob | None = None
         self._keepers = [StoreKeeper(parts, name) for name in parts.project.stores]
 
     def start(self) -> None:
         """Keep them up from now on."""
+        self._managers = ManagerJob(self._parts)
+        stores = self._parts.project.stores
+        self._keepers = [StoreKeeper(self._parts, name, self._managers) for name in stores]
         for keeper in self._keepers:
             keeper.start()
+
+    def have_managers(self) -> bool:
+        """Whether view managers are at work."""
+        return self._managers is not None and self._managers.at_work()
 
     def wake(self) -> None:
         """Something was published."""
@@ -155,12 +189,16 @@ class StoreKeepers:
 
     def troubles(self) -> list[Trouble]:
         """What is wrong now."""
-        return [trouble for keeper in self._keepers for trouble in keeper.told]
+        found = [trouble for keeper in self._keepers for trouble in keeper.told]
+        job = None if self._managers is None else self._managers.error
+        return found if job is None else [*found, Trouble(None, job)]
 
     def stop(self) -> None:
         """Returns when no record is written any more."""
         for keeper in self._keepers:
             keeper.stop()
+        if self._managers is not None:
+            self._managers.stop()
 
 
 def _tell(target: Target, view: str, error: SteadyviewError, identity: str) -> None:

@@ -7,7 +7,7 @@ read at the watermark, in one statement of the store, each in the version that w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -27,16 +27,18 @@ class ServedRecord:
     """A record: all columns in `values`, `cn` the last commit that changed it.
 
     `as_of`: up to which cn the store has everything, `time` when that was committed, `age_seconds`
-    how long ago.
+    how long ago. Of a record that is kept straight from the update log there is a `signature`, the
+    last entry of each log stream that it reflects, in place of both.
     """
 
     view: str
     key: Mapping[str, Any]
     values: Mapping[str, Any]
-    cn: int
-    as_of: int
+    cn: int | None
+    as_of: int | None
     time: datetime
     age_seconds: float
+    signature: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -64,12 +66,20 @@ class ServedStore:
 
     def get(self, view: str, *key: Any) -> ServedRecord | None:
         """The newest version of one record; None: there is none of that key."""
+        if self._records(view).layout.sums:
+            return self._get_from_log(view, key)
         reading, layout = self._read(view, [key])
         (found,) = reading.found
         return self._record(layout, key, found.now, reading.position)
 
     def get_many(self, view: str, keys: Iterable[Any]) -> ServedRecords:
         """Records of one moment; a key of one column may stand alone, others are tuples."""
+        if self._records(view).layout.sums:
+            raise ConfigError(
+                f'records of view "{view}" cannot be read as of one commit',
+                detail="they are kept straight from the update log, each for itself",
+                hint="get them one by one, or serve the view from its changes",
+            )
         listed = [key if isinstance(key, tuple | list) else (key,) for key in keys]
         reading, layout = self._read(view, listed)
         position = reading.position
@@ -102,6 +112,29 @@ class ServedStore:
             # another incarnation is read since then
             self._known.clear()
         raise StoreUnavailable(f'view "{view}" is written anew all the time', hint="try again")
+
+    def _get_from_log(self, view: str, key: Sequence[Any]) -> ServedRecord | None:
+        for _ in range(_TRIES):
+            records = self._records(view)
+            found = self._store.shown(records, [_text(records.layout, key)])
+            # a way that changed has other records
+            if found is not None and records.layout.sums:
+                break
+            self._known.clear()
+        else:
+            raise StoreUnavailable(f'view "{view}" is written anew all the time', hint="try again")
+        (record,) = found
+        if record.values is None:
+            return None
+        positions = self._store.positions(records)
+        streams = [p for s, p in positions.items() if "/" in s]
+        time, age = self._age(min(streams, key=lambda p: p.time, default=Position(0, 0, 0)))
+        pairs = zip(records.layout.keys, key, strict=True)
+        by_name = {name: exact(value, type_) for (name, type_), value in pairs}
+        signature = dict(record.signature)
+        return ServedRecord(
+            records.view, by_name, record.values, None, None, time, age, signature
+        )
 
     def _records(self, view: str) -> Records:
         known = self._known.get(view)

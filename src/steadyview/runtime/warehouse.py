@@ -9,9 +9,10 @@ Reading works while another process maintains; only one process maintains at a t
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -33,7 +34,7 @@ from steadyview.plans.plan import HIDDEN
 from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.glance import Glance
 from steadyview.runtime.holding import this_process
-from steadyview.runtime.project import load_project
+from steadyview.runtime.project import ProjectConfig, load_project
 from steadyview.runtime.routes import Route, RoutePlan
 from steadyview.runtime.staleness import ANY_AGE, Staleness
 from steadyview.runtime.status import RunSummary, Status
@@ -124,7 +125,7 @@ class Warehouse:
         project = self.project
         return open_session(
             project.name,
-            project.spark,
+            _spark_settings(project),
             project.warehouse,
             self._user_spark,
             archive=project.class_archive,
@@ -781,6 +782,16 @@ def _route(word: str) -> Route:
         raise ConfigError(
             f'there is no route "{word}"', hint=nearest_or_all(word, [*Route])
         ) from None
+
+
+def _spark_settings(project: ProjectConfig) -> Mapping[str, str]:
+    """The project's, with slots for view managers where some view asks for them."""
+    asks = any("steadyview.serve.from" in file.text for file in project.views)
+    if not asks or "spark.master" in project.spark:
+        return project.spark
+    from steadyview.runtime.managers.manager_job import local_master
+
+    return {**local_master(os.cpu_count() or 1), **project.spark}
 
 
 def _refuse_orphans(warehouse: Path) -> None:

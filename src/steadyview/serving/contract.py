@@ -27,6 +27,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from steadyview.errors import StoreRefused
 from steadyview.serving.layout import RecordLayout, Records
 
 if TYPE_CHECKING:
@@ -245,6 +246,28 @@ class RecordStore(ABC):
     @abstractmethod
     def test_and_set(self, records: Records, tests: Sequence[TestAndSet]) -> list[bool]:
         """Which of them passed, each on its own."""
+
+    def shown(self, records: Records, keys: Sequence[str]) -> list[Signed] | None:
+        """What readers see of records by their keys' texts, each read atomically.
+
+        None: these records are no longer the ones that are read.
+        """
+        raise self._no_log()
+
+    def settled(
+        self, records: Records
+    ) -> AbstractContextManager[tuple[dict[str, Position] | None, Iterator[pa.Table]]]:
+        """The positions and the rows at exactly them, in pieces, all of one moment.
+
+        None: some record is ahead of what is registered.
+        """
+        raise self._no_log()
+
+    def _no_log(self) -> StoreRefused:
+        return StoreRefused(
+            f'store "{self.name}" has no records that are kept straight from the update log',
+            hint="serve the view from its changes: leave 'steadyview.serve.from' out",
+        )
 
     # --- reading -----------------------------------------------------------------------------
 

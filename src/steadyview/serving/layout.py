@@ -33,12 +33,19 @@ class RecordLayout:
     `sums`: hidden columns that changes are added to, of records that are kept from the update log.
     They include `_rows`; a record is gone when that is 0. Without sums the records are those of a
     change table: post-images, with one previous version each.
+
+    `shown`: the visible columns besides the key, in SQL over the sums; `there`: when a record is
+    shown, likewise. Without them records have the view's columns themselves. `log`: of what decides
+    which records there are and through which stream each entry comes.
     """
 
     view: str
     columns: Columns
     key: tuple[str, ...]
     sums: Columns = ()
+    shown: Columns = ()
+    there: str = ""
+    log: str = ""
 
     @property
     def keys(self) -> Columns:
@@ -51,6 +58,13 @@ class RecordLayout:
         """The other columns."""
         return tuple((name, type_) for name, type_ in self.columns if name not in self.key)
 
+    @property
+    def stored(self) -> Columns:
+        """The columns of a record's table, besides the store's own."""
+        known = self.keys if self.there else self.columns
+        names = {name for name, _ in known}
+        return (*known, *((n, t) for n, t in self.sums if n not in names))
+
     def to_json(self) -> str:
         """As one text."""
         return json.dumps(asdict(self))
@@ -59,8 +73,11 @@ class RecordLayout:
     def from_json(text: str) -> RecordLayout:
         """The inverse."""
         found: dict[str, Any] = json.loads(text)
-        columns, sums = (tuple((n, t) for n, t in found[part]) for part in ("columns", "sums"))
-        return RecordLayout(found["view"], columns, tuple(found["key"]), sums)
+        columns, sums, shown = (
+            tuple((n, t) for n, t in found.get(part, ())) for part in ("columns", "sums", "shown")
+        )
+        there, log = found.get("there", ""), found.get("log", "")
+        return RecordLayout(found["view"], columns, tuple(found["key"]), sums, shown, there, log)
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,9 @@ class PostgresStore(SqlStore):
 
     mark = "%s"
     entries_type = "jsonb"
-    covered = (
+    reached = (
         "NOT EXISTS (SELECT 1 FROM jsonb_each_text(_entries) e WHERE e.value::bigint >"
-        " COALESCE((SELECT p.floor FROM steadyview_positions p"
+        " COALESCE((SELECT p.{place} FROM steadyview_positions p"
         " WHERE p.records = %s AND p.stream = e.key), 0))"
     )
 

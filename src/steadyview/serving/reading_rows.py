@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from steadyview.changes import arrow_type
+from steadyview.serving.contract import Position
 from steadyview.serving.layout import CHANGES, Columns, Records
 
 if TYPE_CHECKING:
@@ -25,6 +26,18 @@ def rows_at_watermark(
         position = store.position(records, CHANGES)
         pieces = store.streamed(store.shown_sql(records), ())
         yield position.entry, (as_table(store, piece, columns) for piece in pieces)
+
+
+@contextmanager
+def settled_rows(
+    store: SqlStore, records: Records
+) -> Iterator[tuple[dict[str, Position] | None, Iterator[pa.Table]]]:
+    """The positions of records from the update log and the rows at them, all of one moment."""
+    columns = records.layout.columns
+    with store.reading():
+        positions = store.positions(records) if store.is_settled(records) else None
+        pieces = store.streamed(store.shown_sql(records), ())
+        yield positions, (as_table(store, piece, columns) for piece in pieces)
 
 
 def as_table(store: SqlStore, rows: list[tuple[object, ...]], columns: Columns) -> pa.Table:

@@ -28,6 +28,7 @@ from steadyview.serving.contract import (
     Position,
     Reading,
     ServedView,
+    Signed,
     Version,
 )
 from steadyview.serving.layout import (
@@ -264,7 +265,7 @@ class SqlStore(SqlStreams):
             values: Values = (floor,)
             covered = f"{CN} <= {mark}"
             if records.layout.sums:
-                covered, values = self.covered, (records.name,)
+                covered, values = self.reached.format(place="floor"), (records.name,)
             # after the floor: whoever writes has seen it by now, or was waited for
             dropped = self.changed(f"DELETE FROM {table} WHERE {self.dead} AND {covered}", values)
         crash_point("floor-raised")
@@ -351,11 +352,8 @@ class SqlStore(SqlStreams):
     def _table(self, records: Records) -> list[str]:
         layout = records.layout
         columns = [f"{KEY} TEXT PRIMARY KEY NOT NULL"]
-        columns += [f"{self.quoted(n)} {self.column_type(t)}" for n, t in layout.columns]
+        columns += [f"{self.quoted(n)} {self.column_type(t)}" for n, t in layout.stored]
         if layout.sums:
-            seen = dict(layout.columns)
-            hidden = [(n, t) for n, t in layout.sums if n not in seen]
-            columns += [f"{self.quoted(n)} {self.column_type(t)}" for n, t in hidden]
             columns += [f"{ENTRIES} {self.entries_type} NOT NULL"]
         else:
             columns += [f"{CN} {self.column_type('BIGINT')} NOT NULL"]
@@ -375,8 +373,10 @@ class SqlStore(SqlStreams):
         """What readers see: the rows at the watermark, with the cn of each row's last change."""
         layout, table = records.layout, self.quoted(records.name)
         if layout.sums:
-            columns = ", ".join(self.quoted(name) for name, _ in layout.columns)
-            return f"SELECT {columns}, {KEY} FROM {table} WHERE NOT {self.dead}"
+            return (
+                f"SELECT {self._shown_columns(records)}, {KEY}, {ENTRIES} FROM {table}"
+                f" WHERE NOT {self.dead} AND ({layout.there or '1 = 1'})"
+            )
         listed = [
             f"r.{self.quoted(n)}"
             if n in layout.key
@@ -389,6 +389,39 @@ class SqlStore(SqlStreams):
             f"SELECT {', '.join(listed)} FROM {table} r JOIN steadyview_positions p"
             f" ON p.records = {_text(records.name)} AND p.stream = '{CHANGES}' WHERE {_THERE}"
         )
+
+    def _shown_columns(self, records: Records) -> str:
+        """The view's columns, of records that are kept from the update log."""
+        shown = dict(records.layout.shown)
+        return ", ".join(
+            f"{shown[n]} AS {self.quoted(n)}" if n in shown else self.quoted(n)
+            for n, _ in records.layout.columns
+        )
+
+    def shown(self, records: Records, keys: Sequence[str]) -> list[Signed] | None:
+        """See the contract."""
+        among, values = self.among(KEY, keys)
+        try:
+            found = self.run(f"{self._shown(records)} AND {among}", values)
+        except NoSuchTable:
+            return None
+        columns = records.layout.columns
+        by_key = {row[-2]: self._signed((row[-1], False, *row[:-2]), columns) for row in found}
+        return [by_key.get(key, Signed(None)) for key in keys]
+
+    def settled(
+        self, records: Records
+    ) -> AbstractContextManager[tuple[dict[str, Position] | None, Iterator[pa.Table]]]:
+        """See the contract."""
+        from steadyview.serving.reading_rows import settled_rows
+
+        return settled_rows(self, records)
+
+    def is_settled(self, records: Records) -> bool:
+        """Whether no record has an entry that is not registered."""
+        table = self.quoted(records.name)
+        sql = f"SELECT COUNT(*) FROM {table} WHERE NOT {self.reached.format(place='position')}"
+        return self.run(sql, (records.name,)) == [(0,)]
 
     def _drop(self, name: str) -> None:
         mark = self.mark

@@ -28,8 +28,9 @@ class SqlStreams(RecordStore):
     dead = DEAD
     """The condition for a tombstone."""
     entries_type = "TEXT"
-    covered: str
-    """That all entries of a record are covered by the floors; its parameter: the table's name."""
+    reached: str
+    """That the floors, or `{place}`, have reached all entries of a record; its parameter: the
+    table's name."""
 
     # --- what a family says ------------------------------------------------------------------
 
@@ -237,8 +238,7 @@ def entries_text(entries: Entries) -> str:
 
 def _stored(records: Records) -> Columns:
     """All columns but those of the key: the view's, then the hidden sums."""
-    values = records.layout.values
-    known = dict(values)
-    return (*values, *((n, t) for n, t in records.layout.sums if n not in known))
+    key = records.layout.key
+    return tuple((n, t) for n, t in records.layout.stored if n not in key)
 
 

@@ -44,8 +44,8 @@ class SqliteStore(SqlStore):
     """One file. The file is made by `prepare`; a reader never makes it."""
 
     table_options = " STRICT"
-    covered = (
-        "NOT EXISTS (SELECT 1 FROM json_each(_entries) e WHERE e.value > COALESCE((SELECT p.floor"
+    reached = (
+        "NOT EXISTS (SELECT 1 FROM json_each(_entries) e WHERE e.value > COALESCE((SELECT p.{place}"
         " FROM steadyview_positions p WHERE p.records = ? AND p.stream = e.key), 0))"
     )
 

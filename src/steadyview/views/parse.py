@@ -36,10 +36,12 @@ PROPERTIES = (
     "steadyview.refresh_to",
     "steadyview.serve",
     "steadyview.serve.key",
+    "steadyview.serve.from",
 )
 LEVELS = ("convergent", "weak", "strong", "complete")
 FALLBACKS = ("recompute", "refuse")
 IMMEDIATE = "immediate"
+SERVED_FROM = ("changes", "log")
 POLICIES = (IMMEDIATE, "ipda", "dpda", "snapshot")
 BY_CHANGES = ("ipda", "dpda")
 """Policies that propagate changes, and apply them later."""
@@ -48,6 +50,7 @@ _CHOICES = {
     "steadyview.fallback": (FALLBACKS, "UNKNOWN_FALLBACK", "fallback"),
     "steadyview.policy": (POLICIES, "UNKNOWN_POLICY", "policy"),
     "steadyview.refresh_to": (REFRESH_TO, "UNKNOWN_REFRESH_TO", "time to refresh to"),
+    "steadyview.serve.from": (SERVED_FROM, "UNKNOWN_SERVE_FROM", "way of serving"),
 }
 """Properties that are one of a few words: these, the code of another one, what they say."""
 Place = tuple[int | None, int | None]
@@ -137,6 +140,11 @@ class ViewText:
         """The columns of the records' key that the file names, as it spells them."""
         found = self.properties.get("steadyview.serve.key", "")
         return tuple(name.strip() for name in found.split(",") if name.strip())
+
+    @property
+    def serve_from(self) -> str:
+        """What its records are kept from: one of SERVED_FROM."""
+        return self.properties.get("steadyview.serve.from", SERVED_FROM[0])
 
     def source(self) -> SourceText:
         """The SELECT's tokens, with places in the file."""
@@ -354,11 +362,14 @@ class _FileReader:
                 self._refuse_beside("steadyview.fallback", fact, way)
 
     def _check_served(self, properties: Mapping[str, str]) -> None:
-        """Refuse a key of records that are in no store."""
+        """Refuse what is said of records that are in no store."""
         if "steadyview.serve" not in properties:
             way = "add 'steadyview.serve', or leave the key out"
             fact = "names a key of records, and no store for them: '{}'"
             self._refuse_beside("steadyview.serve.key", fact, way, "SERVE_KEY")
+            way = "add 'steadyview.serve', or leave the way out"
+            fact = "names a way of serving, and no store: '{}'"
+            self._refuse_beside("steadyview.serve.from", fact, way, "UNKNOWN_SERVE_FROM")
 
     def _refuse_beside(self, key: str, fact: str, way: str, code: str = "SCHEDULE") -> None:
         """This code at this property, if it is there."""

@@ -89,7 +89,8 @@ REASONS: tuple[Reason, ...] = (
         "the properties are 'steadyview.level', 'steadyview.algorithm', 'steadyview.fallback',"
         " 'steadyview.table', 'steadyview.changes', 'steadyview.compress',"
         " 'steadyview.max_staleness', 'steadyview.policy', 'steadyview.schedule',"
-        " 'steadyview.refresh_to', 'steadyview.serve' and 'steadyview.serve.key'",
+        " 'steadyview.refresh_to', 'steadyview.serve', 'steadyview.serve.key' and"
+        " 'steadyview.serve.from'",
     ),
     Reason(
         "UNKNOWN_LEVEL",
@@ -209,6 +210,11 @@ REASONS: tuple[Reason, ...] = (
         "the view is to be served from a store, and its records have no key to be found by",
         "name columns in 'steadyview.serve.key' (commas between them) whose values together are"
         " in one row at most; a view that selects all its GROUP BY columns needs no key",
+    ),
+    Reason(
+        "UNKNOWN_SERVE_FROM",
+        "what the view's records are to be kept from is not known, or it has none",
+        "'steadyview.serve.from' is 'changes' or 'log', beside 'steadyview.serve'",
     ),
     # names
     Reason(

@@ -11,7 +11,7 @@ older.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from steadyview.algebra import Row
@@ -81,4 +81,9 @@ class Selection(_OfOneBaseRecord):
 
     def propagate(self, entry: LogEntry) -> Steps:
         """One guarded request; it never fails and is never repeated."""
-        yield GuardedUpsert(entry.key, entry, self._view.post_image(entry))
+        return self.propagate_together((entry,))
+
+    def propagate_together(self, entries: Sequence[LogEntry]) -> Steps:
+        """A request per entry, in order: of one record, the last one stays."""
+        for entry in entries:
+            yield GuardedUpsert(entry.key, entry, self._view.post_image(entry))

@@ -7,6 +7,8 @@ Promised, per lane:
     of two entries that touch one record, the later begins when the earlier has ended   (pipelining)
     registered  =  the last entry of a prefix without gaps, all of it done
 
+An entry here is what one transaction did to one record, or more: several may have one number, and
+the position is behind them when all are done.
 With several requests for one record under way, reordered or lost, a vector calls the lost one seen.
 A manager that dies loses nothing but time: another one goes on behind what is registered, and
 redrives. Two may do the same lane at once: whoever applies an entry has itself seen all before it
@@ -15,7 +17,7 @@ applied.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -42,9 +44,9 @@ class _Task:
 @dataclass(slots=True)
 class _LaneState:
     waiting: deque[LogEntry] = field(default_factory=deque)
-    open: list[int] = field(default_factory=list)
-    """Numbers that are begun or done, in order, up to the first that is not done."""
-    done: set[int] = field(default_factory=set)
+    open: Counter[int] = field(default_factory=Counter)
+    """How many entries of a number are begun, also done, up to the first that are not done."""
+    done: Counter[int] = field(default_factory=Counter)
     position: int = 0
 
 
@@ -78,7 +80,7 @@ class ViewManager:
         return not self._tasks and not any(state.waiting for state in self._lanes.values())
 
     def received(self, lane: Lane, entries: Iterable[LogEntry]) -> None:
-        """The next entries of a lane; those it has are passed over."""
+        """The next entries of a lane, all of a number at once; those it has are passed over."""
         state = self._lanes[lane]
         state.waiting.extend(entry for entry in entries if entry.number > state.position)
 
@@ -111,7 +113,7 @@ class ViewManager:
                 continue
             for entry in self._may_begin(lane, state, self._together - len(found)):
                 state.waiting.remove(entry)
-                state.open.append(entry.number)
+                state.open[entry.number] += 1
                 found.append((lane, entry))
             if len(found) == self._together:
                 break
@@ -177,12 +179,11 @@ class ViewManager:
 
     def _done(self, state: _LaneState, number: int) -> None:
         """Positions move over what is done without a gap."""
-        state.done.add(number)
+        state.done[number] += 1
         self._unregistered += 1
         waiting = state.waiting[0].number if state.waiting else None
         for begun in sorted(state.open):
-            if begun not in state.done or (waiting is not None and waiting < begun):
+            if state.done[begun] < state.open[begun] or (waiting is not None and waiting <= begun):
                 break
-            state.open.remove(begun)
-            state.done.remove(begun)
+            del state.open[begun], state.done[begun]
             state.position = begun
