@@ -28,6 +28,8 @@ LOOK = 5.0
 """Seconds between two looks at how many small files there are."""
 CROWDED = 8 * compaction.MANY_FILES
 """With more of them in a table things are tidied up at once: no life may be as long as `EVERY`."""
+_LEFT_ALONE = ("stopped", "paused")
+"""Views that stay as they are, for whoever looks into them."""
 READERS = timedelta(hours=1)
 """Unlisted files stay so long for readers that still use them."""
 
@@ -64,8 +66,7 @@ class Housekeeping:
         self._drop_paused()
         catalog = self._parts.catalog
         for row in (*catalog.views.all(), *catalog.views.replacements()):
-            # a stopped view stays as it is, for whoever looks into it, and so does a paused one
-            if row.cn is not None and row.state not in ("stopped", "paused"):
+            if row.cn is not None and row.state not in _LEFT_ALONE:
                 # damaged files stop their view when it is worked on
                 with suppress(StorageDamaged):
                     self._tidy_view(row, cutoff)
@@ -104,13 +105,13 @@ class Housekeeping:
             self._tidy_log(source.name, cutoff)
 
     def _tables(self) -> Iterator[Table]:
-        """The tables that grow by small files."""
+        """The tables that grow by small files, of those that are tidied up."""
         catalog = self._parts.catalog
         for source in catalog.sources.states():
             for relation in catalog.sources.schemas(source.name):
                 yield self._parts.log.table(relation.name)
         for row in catalog.views.all():
-            if row.cn is not None and row.kind != "recomputed":
+            if row.cn is not None and row.state not in _LEFT_ALONE:
                 yield ViewStore(self._parts.root, row, Shape()).delta
 
     def _cutoff(self) -> int:
