@@ -134,8 +134,8 @@ class Compressing:
         row = named_view(self._catalog, wanted.view)
         if row.kind != "incremental":
             raise ConfigError(
-                f'view "{row.name}" is recomputed: it has no changes to compress',
-                hint="steadyview check says why it is not maintained incrementally",
+                f'view "{row.name}" is recomputed: its changes are not compressed',
+                detail="each of them is the net effect of a refresh or a batch already",
             )
         until = row.cn if wanted.until is None else wanted.until
         assert until is not None
