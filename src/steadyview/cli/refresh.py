@@ -19,7 +19,6 @@ from steadyview.cli.options import (
 from steadyview.cli.reporting import reporting
 from steadyview.cli.tables import note, print_json
 from steadyview.cli.values import iso_time
-from steadyview.runtime.bound_times import doubts, meaning
 
 if TYPE_CHECKING:
     from steadyview.runtime.refreshing import ShownAt
@@ -68,10 +67,18 @@ def command(  # noqa: PLR0913 - the options of a command
             print(f'"{name}" shows cn {done.cn}, {iso_time(done.time)}')
         if done.along:
             note(f"taken along, for they are read: {', '.join(done.along)}")
-        if done.target is not None and done.target.meant is not None:
-            note(meaning(done.target.meant))
-            for doubt in doubts(done.target.time or done.time, done.target.meant.told):
-                note(f"warning: {doubt}")
+        _tell(done)
+
+
+def _tell(done: ShownAt) -> None:
+    """What the time that was asked for meant."""
+    # imported late: --help needs no catalog
+    from steadyview.runtime.bound_times import doubts, meaning
+
+    if done.target is not None and done.target.meant is not None:
+        note(meaning(done.target.meant))
+        for doubt in doubts(done.target.time or done.time, done.target.meant.told):
+            note(f"warning: {doubt}")
 
 
 def _facts(done: ShownAt) -> dict[str, Any]:

@@ -204,11 +204,12 @@ class SqliteStore(SqlStore):
 
     def entry(self, entries: str, stream: str) -> str:
         """See `SqlStreams`."""
-        return f"COALESCE(json_extract({entries}, {_path(stream)}), 0)"
+        found = f"SELECT value FROM json_each({entries}) WHERE key = {_text(stream)}"
+        return f"COALESCE(({found}), 0)"
 
     def with_entry(self, entries: str, stream: str, entry: str) -> str:
         """See `SqlStreams`."""
-        return f"json_set({entries}, {_path(stream)}, {entry})"
+        return f"json_patch({entries}, json_object({_text(stream)}, {entry}))"
 
     def plus(self, left: str, right: str, type_: str) -> str:
         """See `SqlStreams`."""
@@ -301,6 +302,6 @@ def _sum(left: Any, right: Any) -> Any:
     return left + right
 
 
-def _path(stream: str) -> str:
-    """Where a signature has a stream, as a literal."""
-    return "'$." + json.dumps(stream).replace("'", "''") + "'"
+def _text(stream: str) -> str:
+    """A stream's name as a literal: no path into JSON can hold every name."""
+    return "'" + stream.replace("'", "''") + "'"
