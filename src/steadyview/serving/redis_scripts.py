@@ -128,7 +128,7 @@ local function floors()
   local found = {}
   local fields = redis.call('HGETALL', base)
   for i = 1, #fields, 2 do
-    if string.sub(fields[i], 1, 6) == 'floor:' and fields[i + 1] ~= '0' then
+    if string.sub(fields[i], 1, 6) == 'floor:' and tonumber(fields[i + 1]) > 0 then
       found[string.sub(fields[i], 7)] = fields[i + 1]
     end
   end
