@@ -33,8 +33,8 @@ from tests.crash.running import Running
 from tests.system.databases import SqliteFile, write_project, write_view
 from tests.system.maintained import bag, capturing, delta_rows, rolling, table_bag
 from tests.system.test_refreshes import change, view
-from tests.system.test_retention import Wall
 from tests.system.test_subscriptions import Copy, all_of, read_for_a_while, streamed
+from tests.system.wall import Wall
 
 GROUPED = (
     "SELECT t.g, COUNT(*) AS n, SUM(u.x) AS x FROM s.t JOIN s.u ON u.t = t.id GROUP BY t.g"

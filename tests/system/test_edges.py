@@ -295,7 +295,7 @@ def test_a_query_is_answered_by_the_process_that_keeps_the_views(
         with steadyview.open(folder) as outside:
             asked = Wanted("SELECT x FROM other ORDER BY x DESC", max_rows=2)
             found = outside.told(asked)
-            assert (found.table.to_pydict(), found.cut) == ({"x": [3, 2]}, True)
+            assert (found.table.to_pydict(), found.facts.cut) == ({"x": [3, 2]}, True)
             with pytest.raises(QueryRefused):
                 outside.told(Wanted("SELECT * FROM text.`/etc/hostname`"))
             with pytest.raises(OutsideRetention):

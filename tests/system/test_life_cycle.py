@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ import steadyview
 from steadyview.algebra import Bag
 from steadyview.errors import ConfigError, ViewRefused
 from steadyview.runtime import schedule
-from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.maintainer import Maintainer
 from steadyview.runtime.schemas import known_relations
 from steadyview.runtime.status import ViewStatus
@@ -21,6 +21,7 @@ from steadyview.runtime.warehouse import Warehouse
 from tests.crash.running import Running, published
 from tests.system.databases import SqliteFile, Writer, write_project, write_view
 from tests.system.maintained import Admit, capturing, read
+from tests.system.wall import Wall
 
 VIEWS = {
     "kinds": "SELECT kind, COUNT(*) AS n, SUM(v) AS total FROM s.t GROUP BY kind",
@@ -247,8 +248,7 @@ def _is_kept_for_its_readers(wh: Warehouse, writer: Writer) -> None:
 def _is_dropped_when_states_are_no_longer_retained(
     wh: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    week, tell = 7 * 24 * 3600 * 1_000_000, SystemClock.now_us
-    monkeypatch.setattr(SystemClock, "now_us", lambda clock: tell(clock) + week)
+    Wall(monkeypatch).move_on(timedelta(weeks=1))
     wh.run_once()
     assert kept(wh) == {"big", "kinds", "other"}, "only largest had a hidden node"
 

@@ -14,29 +14,17 @@ from steadyview.algebra import Bag
 from steadyview.delta import compaction
 from steadyview.errors import OutsideRetention
 from steadyview.runtime import housekeeping
-from steadyview.runtime.clock import SystemClock
 from steadyview.runtime.housekeeping import Housekeeping
 from steadyview.runtime.warehouse import Warehouse
 from tests.system.databases import SqliteFile, write_project
 from tests.system.maintained import capturing, read
+from tests.system.wall import Wall
 
 VIEWS = {
     "goods": "SELECT name, price FROM shop.goods",
     "by_price": "SELECT price, COUNT(*) AS n FROM shop.goods GROUP BY price",
 }
 HOUR = timedelta(hours=1)
-
-
-class Wall:
-    """The time of day that the product sees: the machine's, moved on at will."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._on = 0
-        tell = SystemClock.now_us
-        monkeypatch.setattr(SystemClock, "now_us", lambda clock: tell(clock) + self._on)
-
-    def move_on(self, by: timedelta) -> None:
-        self._on += int(by.total_seconds() * 1_000_000)
 
 
 @pytest.fixture
