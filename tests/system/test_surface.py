@@ -31,6 +31,7 @@ def test_a_warehouse_has_these_methods() -> None:
         "check",
         "close",
         "compare",
+        "compress",
         "drop",
         "drop_subscription",
         "explain",
