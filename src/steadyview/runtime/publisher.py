@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from steadyview.catalog import Base, Published
+from steadyview.catalog import Base, Published, ViewRow
 from steadyview.crash_points import crash_point
 from steadyview.engine.tagged_log import Admitted
 from steadyview.query.moment import settled_upto
@@ -54,8 +54,9 @@ class Publisher:
     def _show(self, done: Sequence[Done]) -> None:
         """Make what is ready current. What was given up meanwhile is left alone."""
         while True:
-            rows = {row.id for row in (*self._views.all(), *self._views.replacements())}
-            ready = {d.work.kept.id: p for d in done if (p := _published(d)) and p.view in rows}
+            rows = {row.id: row for row in (*self._views.all(), *self._views.replacements())}
+            there = [(d, rows[d.work.kept.id]) for d in done if d.work.kept.id in rows]
+            ready = {row.id: p for d, row in there if (p := _published(d, row))}
             for d in done:
                 if d.work.kept.row.cn is None and d.work.kept.id in ready:
                     self._views.started(d.work.kept.id, d.upto)
@@ -66,9 +67,11 @@ class Publisher:
             return
 
 
-def _published(done: Done) -> Published | None:
-    """What of a view's part can be shown; None if it has no state."""
-    row = done.work.kept.row
+def _published(done: Done, row: ViewRow) -> Published | None:
+    """What of a view's part can be shown; None if it has no state.
+
+    `row` is as it is now: its base may have been rolled since the batch began.
+    """
     base = done.base or (
         Base(row.base_cn, row.base_version)
         if row.base_cn is not None and row.base_version is not None
