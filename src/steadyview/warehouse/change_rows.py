@@ -86,6 +86,8 @@ class ChangeRows:
 
     def seen(self, after: int) -> Seen:
         """The changes behind a cn as they are now."""
+        if self.upto <= after:
+            return Seen(0, ())  # of a view from before there were changes not even a table
         version = self._store.delta.version()
         return Seen(version, tuple(self._ranges(after)))
 
@@ -97,6 +99,8 @@ class ChangeRows:
         return [(gap.low, gap.high) for gap in found if gap.compressed]
 
     def _files(self, after: int, upto: int) -> list[FileEntry]:
+        if upto <= after:
+            return []
         version = self._store.delta.version() if self._seen is None else self._seen.version
         files = self._store.delta_files(version, after, upto)
         check_whole(files)
