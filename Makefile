@@ -22,7 +22,7 @@ test: .venv/.installed-dev ## All tests (real servers, real Spark)
 	@$(PY) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 $(ARGS)
 
 soak: .venv/.installed-dev ## Long trials: sixty lives of 10-30 seconds with writers on, 25 views killed at every crash point, 60,000 histories of plans (hours)
-	@STEADYVIEW_SOAK=1 STEADYVIEW_LIVES=60 STEADYVIEW_HISTORIES=3000 STEADYVIEW_TEXTS=4000 $(PY) -m pytest -q --timeout 7200 $(or $(ARGS),tests/processes tests/plans tests/simulation tests/system tests/crash/test_killed_stores.py)
+	@STEADYVIEW_SOAK=1 STEADYVIEW_LIVES=60 STEADYVIEW_HISTORIES=3000 STEADYVIEW_TEXTS=4000 $(PY) -m pytest -q --timeout 7200 $(or $(ARGS),tests/processes tests/plans tests/simulation tests/system tests/crash/test_killed_stores.py tests/crash/test_four_policies.py)
 
 lint: .venv/.installed-dev ## ruff, mypy --strict, import-linter for the staircase of rooms
 	@.venv/bin/ruff check .
